@@ -30,7 +30,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url
 from pipeline import INSTALLED, ROOT
 from pipeline.settings import params, titles
-from pipeline.settings.errors import explain
+from pipeline.settings.errors import disk, explain
 from pipeline.settings.plan import jobs
 from pipeline.settings.yaml_files import Values, display_path, read_yaml
 
@@ -52,7 +52,8 @@ def main() -> None:
     try:
         chosen = params.load()
         ladders = {name: ladder(chosen, name) for name in names}
-        folders = {name: make(chosen, name) for name in names}
+        with disk():
+            folders = {name: make(chosen, name) for name in names}
     except InputError as error:
         print(f"ladder: {error}", file=sys.stderr)
         sys.exit(2)

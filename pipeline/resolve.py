@@ -15,7 +15,7 @@ from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from pipeline.settings import params
 from pipeline.settings.compose import conf_folder, resolve
-from pipeline.settings.errors import combined
+from pipeline.settings.errors import combined, disk
 from pipeline.settings.plan import ASIDE
 from pipeline.settings.run_folder import OUTPUT
 from pipeline.settings.yaml_files import for_hydra
@@ -36,7 +36,7 @@ def main() -> None:
             raise combined(problems, params.uncommitted())
         with initialize_config_dir(conf_folder(), version_base="1.3"):
             resolved = resolve(chosen, problems)
-        with atomic_folder(Path("resolved"), OUTPUT) as folder:
+        with disk(), atomic_folder(Path("resolved"), OUTPUT) as folder:
             for job, values in resolved.items():
                 file = folder / f"{job}.yaml"
                 untracked = values.pop(ASIDE, None)
@@ -44,7 +44,8 @@ def main() -> None:
                     write_text(file.parent / ASIDE / file.name, HEADER + for_hydra(untracked))
                 own = {"defaults": [*([{ASIDE: file.stem}] if untracked else []), *HYDRA["defaults"]]}
                 write_text(file, HEADER + for_hydra({"_job_": f"resolved/{job}.yaml"} | HYDRA | own | values))
-        keep()
+        with disk():
+            keep()
     except InputError as error:
         print(f"resolve: {error}", file=sys.stderr)
         sys.exit(2)

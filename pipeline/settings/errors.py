@@ -4,10 +4,12 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from langladder.ground import atomic
 from langladder.ground.errors import InputError
 from langladder.ground.remote import without_secrets
 from langladder.ground.schema import short
@@ -19,6 +21,17 @@ TYPED = "on the command line"
 """Where a value was typed, instead of a file."""
 RENAMED = {"experiments": "claims", "experiment": "claim"}
 """Old keys of params.yaml → their new names."""
+
+
+@contextmanager
+def disk() -> Iterator[None]:
+    """Turn an error of the disk (read-only, full, no permission) into an `InputError`."""
+    try:
+        yield
+    except OSError as error:
+        if (number := atomic.disk_error(error)) is None:
+            raise
+        raise InputError(atomic.explain(Path(error.filename or ROOT), number)) from error
 
 
 @contextmanager
@@ -87,7 +100,9 @@ def _line(
     known: Collection[str],
 ) -> str:
     location = prefix + tuple(str(part) for part in detail["loc"] if part != "[key]")
-    key, value, file = ".".join(location), short(detail["input"]), file_of(location)
+    file = file_of(location)
+    for_all = len(location) > 2 and file == f"params.yaml: {location[2]}"  # the same problem of every rung: one line
+    key, value = ".".join(location[2:] if for_all else location), short(detail["input"])
     place = file if file.startswith(TYPED) else f"in {file}"
     if detail["type"] == "extra_forbidden":
         return f"{key}: unknown key (value {value}){near(key, known)}; remove it or fix its spelling {place}"

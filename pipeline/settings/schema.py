@@ -169,6 +169,8 @@ def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
 
     def file(location: tuple[str, ...]) -> str:
         group = location[0]
+        if location[1:2] == ("training",) and location[2:3] in (("logger",), ("callbacks",)):
+            return f"params.yaml: {location[2]}"  # of every rung
         if group in families() and group in config:
             name = config[group].get("name")
             return f"conf/{group}/{name if name in params.conf_names(group) else '*'}.yaml or params.yaml: {group}"

@@ -266,7 +266,8 @@ def _place_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
     Of several keys that do not fit together, some can be typed.
     """
     overrides = OverridesParser.create().parse_overrides(_task())
-    typed = [one.key_or_group for one in overrides if not params.conf_names(one.key_or_group)]  # lm=gpt names a file
+    keys = [one.key_or_group for one in overrides]
+    typed = [key for key in keys if key in params.LIGHTNING or not params.conf_names(key)]  # lm=gpt names a file
     file_of = schema.file_of(config)
 
     def place(location: tuple[str, ...]) -> str:

@@ -1,5 +1,6 @@
 """Every choice in conf/ composes, checks and can be built; every bad value is refused with a message that helps."""
 
+import errno
 import json
 import shutil
 import sys
@@ -25,6 +26,7 @@ from pipeline import ROOT
 from pipeline.ladder import every_rung, ladder
 from pipeline.settings import checks, compose, params, plan, schema
 from pipeline.settings.compose import Compositions, prepare, resolve
+from pipeline.settings.errors import disk
 from pipeline.settings.yaml_files import for_hydra
 
 CONF = sorted(file.relative_to(ROOT / "conf") for file in (ROOT / "conf").rglob("*.yaml"))
@@ -557,3 +559,11 @@ def test_what_hydra_cannot_take_is_one_short_line(changes: dict[str, Any], said:
         resolve(chosen(**{"lms": ["gpt"]} | changes))
     assert all(part in str(error.value) for part in said), str(error.value)
     assert max(map(len, str(error.value).splitlines())) < 1000
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
+def test_a_disk_that_cannot_be_written_to_is_one_sentence(number: int) -> None:
+    with pytest.raises(InputError, match="resolved: .*(cannot be written|the disk is full)"), disk():
+        raise OSError(number, "", "resolved")
+    with pytest.raises(FileNotFoundError), disk():
+        raise FileNotFoundError(errno.ENOENT, "", "x")

@@ -14,6 +14,7 @@ from hydra import initialize_config_dir
 from project_copy import copy_project, run, smallest, with_git
 from test_bad_input import run_stage
 
+from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.compose import Compositions, resolve
@@ -139,6 +140,15 @@ def test_params_yaml_says_it_for_every_rung_and_the_nearer_wins() -> None:
         assert list(training["callbacks"]) == ["lr_monitor"]
     assert nearer["gpt"]["optimizer"] == "adam" and nearer["lstm"]["optimizer"]["_target_"] == "torch.optim.NAdam"
     assert nearer["gpt"]["trainer"] == {"profiler": "simple"}
+
+
+def test_a_logger_without_its_package_is_one_problem_of_params_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("langladder.tasks.extensions.find_spec", lambda _: None)
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"), pytest.raises(InputError) as caught:
+        resolve(chosen(lms=["lstm", "gpt"], logger=["wandb"]))
+    assert "1 problem in" in str(caught.value) and "pip install wandb; change it in params.yaml: logger" in str(
+        caught.value
+    )
 
 
 def test_the_files_of_conf_are_what_settings_take(monkeypatch: pytest.MonkeyPatch) -> None:

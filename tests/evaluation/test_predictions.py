@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 from scipy.stats import binomtest
@@ -186,3 +187,11 @@ def test_other_items_are_refused() -> None:
         compare(rows("11"), rows("1"), ("a", "b"))
     with pytest.raises(InputError, match="b: no predictions"):
         compare(rows("11"), [], ("a", "b"))
+
+
+def test_a_table_of_an_earlier_version_says_how_to_make_it_again(tmp_path: Path) -> None:
+    write_predictions(tmp_path / "a.parquet", [Prediction(0, "a", "x", "x", True)])
+    old = pq.read_table(tmp_path / "a.parquet").drop_columns(["id"])
+    pq.write_table(old, tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"has no column 'id'; .*evaluate the rung again"):
+        read_predictions(tmp_path / "a.parquet")

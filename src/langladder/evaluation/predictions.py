@@ -18,6 +18,7 @@ from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
 from langladder.text.storage.tables import read_table, write_table
 
+AGAIN = "if an earlier version wrote this table, evaluate the rung again (`dvc repro`, `langladder evaluate`)"
 LINES = 100_000
 """Rows of a language model's table: the first lines of the text."""
 
@@ -93,7 +94,11 @@ def read_predictions(path: Path, most: int | None = None) -> list[Prediction]:
     """
     if path.suffix == ".csv":
         return _read_csv(path)[:most]
-    return [Prediction(**row) for row in read_table(path, SCHEMA).slice(0, most).to_pylist()]
+    try:
+        table = read_table(path, SCHEMA)
+    except InputError as error:
+        raise InputError(f"{error}; {AGAIN}") from error
+    return [Prediction(**row) for row in table.slice(0, most).to_pylist()]
 
 
 def _read_csv(path: Path) -> list[Prediction]:
@@ -103,7 +108,9 @@ def _read_csv(path: Path) -> list[Prediction]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: no table of predictions ({error})") from error
     if rows and set(rows[0]) != set(Prediction._fields):
-        raise InputError(f"{path}: the columns are {', '.join(map(str, rows[0]))}, not {', '.join(Prediction._fields)}")
+        raise InputError(
+            f"{path}: the columns are {', '.join(map(str, rows[0]))}, not {', '.join(Prediction._fields)}; {AGAIN}"
+        )
     try:
         return [_of_csv(row) for row in rows]
     except (TypeError, ValueError) as error:

@@ -6,6 +6,7 @@ part of the step. On other systems this does nothing.
 """
 
 import ctypes
+import re
 import resource
 import sys
 from pathlib import Path
@@ -49,7 +50,9 @@ def out_of_memory(error: BaseException) -> bool:
     library that cannot be loaded."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
-    if isinstance(error, OSError | ImportError) and "failed to map segment" in str(error):  # of a shared library
+    if isinstance(error, OSError | ImportError) and re.search(
+        r"failed to map segment|annot allocate memory", str(error)
+    ):  # of a shared library
         return True
     if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):  # torch on a processor
         return True

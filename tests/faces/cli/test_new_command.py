@@ -144,6 +144,33 @@ FOLDERS: dict[str, tuple[dict[str, str], str, str | None, dict[str, object]]] = 
         None,
         {"files": {"train": "train*", "validation": "dev.conll"}},
     ),
+    "splits as endings": (
+        {f"weibo.conll.{split}": "科 B-X\n技 O\n\n全 O\n" for split in ("train", "dev", "test")},
+        "tags",
+        None,
+        {"files": {s: f"weibo.conll.{n}" for s, n in (("train",) * 2, ("validation", "dev"), ("test",) * 2)}},
+    ),
+    "CoNLL-2003": (
+        {f"eng.{split}": COLUMNS for split in ("train", "testa", "testb")},
+        "tags",
+        "tags",
+        {
+            "files": {"train": "eng.train", "validation": "eng.testa", "test": "eng.testb"},
+            "columns": {"tag": 3},
+        },
+    ),
+    "columns in text files": (
+        {f"{split}.txt": "EU B-ORG\nrejects O\ncall O\n\n" * 3 for split in ("train", "valid", "test")},
+        "tags",
+        None,
+        {"files": {"train": "train.txt", "validation": "valid.txt", "test": "test.txt"}},
+    ),
+    "text in splits": (
+        {f"{split}.txt": "a b c\nd e\n" * 9 for split in ("train", "dev")},
+        "text",
+        None,
+        {"files": {"train": "train.txt", "validation": "dev.txt"}},
+    ),
     "no train": ({"a_dev.conll": "a N\n", "a_test.conll": "a N\n"}, "tags", None, {}),
     "one without a split": ({"train.conll": "a N\n", "test.conll": "a N\n", "more.conll": "a N\n"}, "tags", None, {}),
     "training data": ({"training_data.conll": "a N\n"}, "tags", None, {}),

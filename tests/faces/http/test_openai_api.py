@@ -339,12 +339,12 @@ def test_what_arrives_is_counted_whatever_the_headers_say(server) -> None:
         assert client.recv(100).startswith(b"HTTP/1.1 413")  # the last chunk has not been sent
 
 
+@pytest.mark.parametrize("named", ["localhost", "foreign.example"])
 @pytest.mark.parametrize("second", ["chunked", "identity, chunked", "gzip"])
-def test_a_body_of_two_lengths_is_refused_and_the_connection_ends(server, second) -> None:
+def test_a_body_of_two_lengths_is_refused_and_the_connection_ends(server, second, named) -> None:
     host, _, port = server.removeprefix("http://").partition(":")
-    head = (
-        f"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\ntransfer-encoding: {second}\r\n\r\n"
-    )
+    lengths = f"content-length: 4\r\ntransfer-encoding: {second}\r\n\r\n"
+    head = f"POST /v1/completions HTTP/1.1\r\nhost: {named}\r\n{lengths}"
     with socket.create_connection((host, int(port)), timeout=10) as client:
         client.sendall(head.encode() + b"0\r\n\r\nGET /v1/models HTTP/1.1\r\nhost: localhost\r\n\r\n")
         with client.makefile("rb") as file:

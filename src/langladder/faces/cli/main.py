@@ -59,16 +59,19 @@ class App(click.Group):
             raise Refused(shortened(error.format_message())) from error
         except InputError as error:
             raise Refused(shortened(str(error))) from error
-        except OSError as error:
+        except (OSError, ImportError, RuntimeError, MemoryError) as error:
+            from langladder.ground.memory import out_of_memory
+
+            if out_of_memory(error):
+                text = str(error)[:200] or "the system gives no more"
+                raise Refused(f"there is not enough memory for this ({text})") from error
+            if not isinstance(error, OSError):
+                raise
             if error.filename is None:
                 if disk_error(error) is None:  # a closed pipe, which click handles
                     raise
                 raise Refused(f"the standard output: {str(error.strerror).lower()}") from error
             raise Refused(f"{str(error.filename)[:300]}: {error.strerror}") from error
-        except MemoryError as error:
-            raise Refused(
-                f"there is not enough memory for this ({str(error)[:200] or 'the system gives no more'})"
-            ) from error
         except UnicodeEncodeError as error:
             text = f"{error.object[error.start : error.end][:20]!a} cannot be written in {error.encoding}"
             raise Refused(f"{text}, the encoding of the output; set PYTHONIOENCODING=utf-8") from error

@@ -24,12 +24,6 @@ FILES = 20  # of a folder
 FEW = 0.5  # a column can be labels if at most this share of its values are different
 ENDINGS = {"txt": "text", "text": "text", "conll": "tags", "conllu": "tags", "iob": "tags", "bio": "tags"}
 TABLES = ("csv", "tsv", "jsonl", "ndjson", "parquet")
-SPLITS = {
-    "train": ("train", "training"),
-    "validation": ("dev", "devel", "development", "val", "valid", "validation"),
-    "test": ("test", "testing"),
-}
-"""Split → the words that name it in a file's path."""
 HEADINGS = (
     r"= [^=].* =",  # WikiText
     r"#{1,2} .+",  # Markdown
@@ -39,6 +33,7 @@ HEADINGS = (
     r"第.{1,7}[章回节].*",
 )
 """Lines that begin a document: regular expressions for the whole line."""
+COLUMNS = range(2, 15)  # of tagged words: CoNLL-2000 has 3, CoNLL-2003 4, CoNLL-U 10
 MANY = 5  # headings or blocks that show what a document is
 WHOLE_FILES = 10  # files that are documents of their own
 NEIGHBOURS = (
@@ -66,12 +61,13 @@ def recognised(data: Path, kind: str | None, kinds: Sequence[str]) -> Found:
         InputError: the kind is clear neither from names nor from the content.
     """
     files = _files(data) if data.is_dir() else [data]
+    splits = _splits(data, files) if data.is_dir() else {}
     if kind is None:
-        found = "pairs" if _aligned(files) else _kind_of_all(files, folder=data.is_dir())
+        flat = not data.is_dir() or (bool(splits) and all(file.parent == data for file in files))
+        found = "pairs" if _aligned(files) else _kind_of_all(files, may_be_labels=not flat)
         if found is None:
             raise InputError(f"{data}: cannot tell what kind of data this is; give --kind {' | '.join(kinds)}")
         kind = found
-    splits = _splits(data, files) if data.is_dir() else {}
     settings: dict[str, object] = {"files": splits} if splits else {}
     if files and kind == "labels":
         settings |= _columns_of_labels(files[0])
@@ -116,19 +112,21 @@ def _aligned(files: Sequence[Path]) -> bool:
     return bool(languages) and all(len(codes) > 1 for codes in languages.values())
 
 
-def _kind_of_all(files: Sequence[Path], *, folder: bool) -> str | None:
-    """The kind of all files; None if they differ, or if it is unclear: texts in a folder may be labelled by folders."""
+def _kind_of_all(files: Sequence[Path], *, may_be_labels: bool) -> str | None:
+    """The kind of all files; None if they differ, or if it is unclear: the folders of texts may be their labels."""
     kinds = {_kind_of(file) for file in files[:FILES]}
     kind = kinds.pop() if len(kinds) == 1 else None
-    return None if folder and kind == "text" else kind
+    return None if may_be_labels and kind == "text" else kind
 
 
 def _splits(folder: Path, files: Sequence[Path]) -> dict[str, str]:
     """A glob for each split, if the names of all files give one; {} if they do not, or if no glob fits."""
+    from langladder.text.read.files import SPLIT_NAMES
+
     own, words = defaultdict[str, set[Path]](set), defaultdict[str, set[str]](set)
     for file in files:
         parts = re.findall(r"[^\W\d_]+", file.relative_to(folder).as_posix())
-        named = {(split, one) for one in parts for split, names in SPLITS.items() if one.casefold() in names}
+        named = {(split, one) for one in parts for split, names in SPLIT_NAMES.items() if one.casefold() in names}
         if len({split for split, _ in named}) != 1:
             return {}
         for split, word in named:
@@ -136,7 +134,7 @@ def _splits(folder: Path, files: Sequence[Path]) -> dict[str, str]:
             words[split].add(word)
     if "train" not in own or len(own) == 1:
         return {}
-    found = {split: _glob(folder, own[split], words[split]) for split in SPLITS if split in own}
+    found = {split: _glob(folder, own[split], words[split]) for split in SPLIT_NAMES if split in own}
     return {split: glob for split, glob in found.items() if glob} if all(found.values()) else {}
 
 
@@ -193,7 +191,17 @@ def _kind_of_lines(data: Path, of: str) -> str | None:
     if filled and all(line.count("\t") == 1 for line in filled):
         short = [line for line in filled if len(line.split()) == 2]
         return "tags" if len(filled) < len(lines) and len(short) > 0.9 * len(filled) else "pairs"
-    return "text"
+    return "tags" if len(filled) < len(lines) and _are_columns(filled) else "text"
+
+
+def _are_columns(lines: Sequence[str]) -> bool:
+    """Whether each line is a word and as many columns as on the others, the last one of a few tags (B-PER, NNS, O)."""
+    cells = [line.split() for line in lines]
+    tags = {row[-1] for row in cells}
+    widths = {len(row) for row in cells}
+    if not (len(lines) >= MANY and len(widths) == 1 and widths <= {*COLUMNS} and len(tags) <= FEW * len(lines)):
+        return False
+    return all(re.fullmatch(r"[A-Z][A-Z$]*([-_:|=]\S*)?|[^\w\s]{1,5}", tag) for tag in tags)
 
 
 def _columns_of_labels(data: Path) -> dict[str, object]:

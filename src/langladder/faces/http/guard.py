@@ -96,7 +96,8 @@ class KnownHosts:
         name = re.sub(r":\d*$", "", host)
         if scope["type"] == "http" and "*" not in self.hosts and name not in self.hosts:
             problem = f"Host: {name[:80]!r} is not served; use {' or '.join(self.hosts[:2])}"
-            await _error(400, problem)(scope, receive, send)
+            # its body was not read: what follows on this connection may be a part of it
+            await _error(400, problem, headers={"connection": "close"})(scope, receive, send)
             return
         await self.app(scope, receive, send)
 

@@ -332,6 +332,8 @@ def _more(family: AnyFamily, rungs: Sequence[Judged], measure: Measure, inputs: 
     if not found:
         names = " and ".join(rung.title for rung in with_more)
         missing = f"the network of {names} was not trained without them"
+        if any(rung.network is None for rung in with_more):
+            missing = "this report does not say which network a rung has; `dvc repro -f -s report` makes it again"
         return f"The gain from word vectors or pre-training was not measured: {missing}; {data}"
     return f"{'; '.join(found)}; {data}"
 

@@ -54,6 +54,13 @@ TEXT_ENDINGS = ("txt", "text", "jsonl", "ndjson", "parquet")
 NAMED = 20  # skipped files that a report names; others are counted
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*")  # en, deu, zh-CN, eng_Latn
 _NO_LANGUAGES = ("tsv", "txt", "csv", "zip", "pdf", "xml", "doc")
+SPLIT_NAMES = {
+    "train": ("train", "training"),
+    "validation": ("dev", "devel", "development", "val", "valid", "validation", "testa"),
+    "test": ("test", "testing", "testb"),
+}
+"""Split → the words that name it in a file's path: train.conll, x_dev.txt, weibo.conll.test."""
+_SPLIT_ENDINGS = tuple(f".{word}" for words in SPLIT_NAMES.values() for word in words)
 _README = re.compile(r"readme(\..*)?", re.IGNORECASE)
 _OWN_FILES = (".gitignore", ".gitkeep")
 
@@ -162,15 +169,20 @@ def format_of(path: File, declared: FileFormat) -> FileFormat:
 
 
 def ending(file: File) -> str:
-    """The file's ending in lower case, without the dot and without `.gz`."""
-    return file.name.lower().removesuffix(".gz").rpartition(".")[2] if "." in file.name else ""
+    """The file's ending in lower case, without the dot, without `.gz` and a split's name behind it (x.conll.train)."""
+    name = file.name.lower().removesuffix(".gz")
+    before, dot, last = name.rpartition(".")
+    if "." in before and f".{last}" in _SPLIT_ENDINGS:
+        return before.rpartition(".")[2]
+    return last if dot else ""
 
 
 def language(file: File) -> str | None:
     """The language in a file's name: `en` of x.en, x.en.txt and x.en.gz; None for x.txt and x.tsv."""
     name = file.name.removesuffix(".gz").removesuffix(".txt")
     code = name.rpartition(".")[2] if "." in name else ""
-    return code if _LANGUAGE.fullmatch(code) and code not in _NO_LANGUAGES else None
+    named = _LANGUAGE.fullmatch(code) and code not in _NO_LANGUAGES and f".{code}" not in _SPLIT_ENDINGS
+    return code if named else None
 
 
 def _matching(root: File, pattern: str, endings: tuple[str, ...]) -> list[File]:
