@@ -563,7 +563,7 @@ def test_what_hydra_cannot_take_is_one_short_line(changes: dict[str, Any], said:
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
 def test_a_disk_that_cannot_be_written_to_is_one_sentence(number: int) -> None:
-    with pytest.raises(InputError, match="resolved: .*(cannot be written|the disk is full)"), disk():
+    with pytest.raises(InputError, match=r"resolved: .*(cannot be written|the disk is full)"), disk():
         raise OSError(number, "", "resolved")
     with pytest.raises(FileNotFoundError), disk():
         raise FileNotFoundError(errno.ENOENT, "", "x")
