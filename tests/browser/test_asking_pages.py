@@ -79,7 +79,7 @@ def test_two_texts_are_compared(visit: Visit) -> None:
     page.locator("textarea[name=other]").fill("king the . the sees cat")
     submit(page)
     table = page.locator("#found table").first
-    assert "likelier" in table.locator("caption").inner_text()
+    assert "more likely" in table.locator("caption").inner_text()
     rows = table.locator("tbody tr")
     assert rows.count() >= 3
     (better, worse, apart) = rows.filter(has_text=re.compile("Kneser|kneser")).locator("td").all_inner_texts()
