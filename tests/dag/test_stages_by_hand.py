@@ -18,7 +18,8 @@ def said(name: str, *typed: str, capsys: pytest.CaptureFixture[str], folder: Pat
     """What a single run prints on its error stream; it must end with 2, or run."""
     ran: list[object] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [name, *typed, f"hydra.run.dir={folder}"])
+        runs = len([*folder.glob("run*")])  # a run has a folder of its own
+        patch.setattr(sys, "argv", [name, *typed, f"hydra.run.dir={folder / f'run{runs}'}"])
         patch.chdir(ROOT)
         for key in stage.QUIET:
             patch.setenv(key, stage.QUIET[key])
