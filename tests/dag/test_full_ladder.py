@@ -225,7 +225,7 @@ def test_every_rung_reaches_the_report(tmp_path: Path) -> None:
     ladder = json.loads((copy / "reports" / "ladder.json").read_text())
     for group in ("lm", "translator", "captioner", "transcriber"):
         assert sorted(rung["name"] for rung in ladder[group]) == EVERY[group]
-    assert ladder["lm"][0]["name"] == "maximum_likelihood"  # the oldest
+    assert ladder["lm"][0]["name"] == "add_k"  # the oldest
     page = (copy / "reports" / "index.html").read_text()
     assert "∞" in page and "Traceback" not in result.stdout
     assert not (project / "reports").exists() and (project / "mlflow.db").is_file()
