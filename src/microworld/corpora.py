@@ -1,0 +1,126 @@
+"""Corpora: text with its log-probabilities, sentence pairs, labelled texts. Same arguments, same rows, on any machine.
+
+Text is drawn in shards of `SHARD` stories, each from a seed of its own, so that they can be drawn at the same time.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from random import Random
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+
+from microworld.engine import Line, World, world
+from microworld.lexicon import MOODS, SUBJECTS
+from microworld.translation import Translation
+
+Size = Literal["tiny", "small", "medium", "base"]
+Task = Literal["subject", "mood"]
+SPLITS = ("train", "validation", "test")
+SHARD = 5_000
+"""Stories."""
+
+
+class Counts(NamedTuple):
+    """How much of everything a size has, by split.
+
+    Attributes:
+        stories: a story has 72 words on average. pairs: of two lines each. labelled: labelled texts.
+    """
+
+    stories: tuple[int, int, int]
+    pairs: tuple[int, int, int]
+    labelled: tuple[int, int, int]
+
+
+SIZES: dict[Size, Counts] = {
+    "tiny": Counts((250, 20, 20), (1_500, 80, 80), (100, 60, 60)),
+    "small": Counts((39_000, 350, 700), (40_000, 500, 1_000), (200, 500, 1_500)),
+    "medium": Counts((200_000, 700, 1_400), (200_000, 1_000, 2_000), (200, 500, 2_000)),
+    "base": Counts((1_000_000, 1_400, 2_800), (500_000, 1_000, 2_000), (200, 500, 2_000)),
+}
+TEXT = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
+PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
+LABELLED_LINES = (5, 8)
+TURNS = 3.5
+"""In labelled texts the mood changes so many times as often as in others. What the words tell of it is the same."""
+
+
+def shards(stories: int) -> list[tuple[int, int]]:
+    """(number of the shard, its stories)."""
+    return [(start // SHARD, min(SHARD, stories - start)) for start in range(0, stories, SHARD)]
+
+
+def draw_text(seed: int, split: str, shard: int, stories: int) -> pa.Table:
+    """A shard of text: a row a line.
+
+    Returns:
+        document: the number of the story in its split. text: the words of the line. log_prob: exact natural log of the
+            probability of the line given the lines before it; of the training text, which nobody scores, null.
+    """
+    here, rng = world(), Random(f"{seed} text {split} {shard}")
+    documents, lines, log_probs = list[int](), list[str](), list[float | None]()
+    for number in range(stories):
+        story = here.draw(rng)
+        documents += [shard * SHARD + number] * len(story)
+        lines += [line.text for line in story]
+        log_probs += [None] * len(story) if split == "train" else scores(here, story)
+    return pa.table([documents, lines, log_probs], schema=TEXT)
+
+
+def scores(here: World, story: list[Line]) -> list[float]:
+    """The log-probability of each line of a drawn story."""
+    reading = here.read(line.words for line in story)
+    assert reading is not None
+    # the last bits of a logarithm differ between machines
+    return [round(math.fsum(line), 9) for line in reading.log_probs]
+
+
+def draw_pairs(seed: int, split: str, count: int) -> pa.Table:
+    """English–Esperanto pairs: two consecutive lines of a story each."""
+    here, rng, rows = world(), Random(f"{seed} pairs {split}"), list[tuple[str, str]]()
+    translation = _translation()
+    while len(rows) < count:
+        story = here.draw(rng)
+        for first, second in zip(story[::2], story[1::2], strict=False):
+            target = [
+                *translation.translate(first.words, first.ways),
+                *translation.translate(second.words, second.ways),
+            ]
+            rows.append((f"{first.text} {second.text}", " ".join(target)))
+    sources, targets = zip(*rows[:count], strict=True)
+    return pa.table([list(sources), list(targets)], schema=PAIRS)
+
+
+def draw_labels(seed: int, split: str, count: int, task: Task) -> Iterator[dict[str, Any]]:
+    """Labelled texts: stories of few lines, and their subject, or their mood at the end.
+
+    Yields:
+        text, label; log_prob: ln P(label | text), exact; ceiling: P(most probable label | text).
+    """
+    here, rng = _turning(), Random(f"{seed} {task} {split}")
+    names = SUBJECTS if task == "subject" else MOODS
+    for _ in range(count):
+        story = here.draw(rng, rng.randint(*LABELLED_LINES))
+        reading = here.read(line.words for line in story)
+        assert reading is not None
+        belief = reading.belief.reshape(len(SUBJECTS), len(MOODS))
+        chances = belief.sum(axis=1 if task == "subject" else 0)
+        label = here.subject_of(story[-1].state) if task == "subject" else here.mood_of(story[-1].state)
+        yield {
+            "text": " ".join(line.text for line in story),
+            "label": label,
+            "log_prob": round(math.log(chances[names.index(label)]), 9),
+            "ceiling": round(float(chances.max()), 9),
+        }
+
+
+@cache
+def _translation() -> Translation:
+    return Translation(world())
+
+
+@cache
+def _turning() -> World:
+    return World(curves={"turns": (TURNS,)})

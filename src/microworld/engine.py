@@ -1,0 +1,573 @@
+"""One engine draws and reads.
+
+At each choice all ways to go on begin with different words (LL(1)), so a text has one derivation, and it is known
+word by word. A state z = (subject, mood) is hidden. With the belief b_t(z) = P(z | w_1 … w_t), and the memory M_t, a
+function of w_1 … w_t,
+
+    P(w | w_1 … w_t) = Σ_z b_t(z) P(w | z, M_t)
+    b_{t+1}(z) = b_t(z) P(w | z, M_t) / P(w | w_1 … w_t)
+
+(the forward recursion of a hidden Markov model: Rabiner 1989, equations 19–21). The weights of ways depend on the
+memory alone, the words of classes on the state. Where the mood changes, each other mood is as probable as the rest:
+
+    b'(s, m) = Σ_{m' ≠ m} b(s, m') / (moods − 1)
+
+A reader who does not know the memory's values (`UNKNOWN`) sums over them: the first mention of an unknown town is a
+town by its probability, and is known from then on. Then a word may have two derivations (the name of one of two), and
+such a reader is a list of readers, one each.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from microworld import lexicon
+from microworld.lexicon import HERE, MOODS, SUBJECTS, Extent, Words, table
+from microworld.memory import EFFECTS, FEATURES, UNKNOWN, Memory
+from microworld.notation import Call, Effect, Known, RuleError, Rules, Say, Symbol, Word, read_rules
+
+LINE = Call("line", ())
+LINES = (7, 12)
+"""Lines of a story, uniformly distributed."""
+END = ""
+"""The word that stands for the end of a line."""
+PRIORS = {"name": "NAME", "job": "JOB", "town": "TOWN", "like": "LIKE", "saying": "SAYING"}
+"""Slot of the memory → the class its words were drawn from."""
+
+
+class _Say:
+    """A word of a class, ready to be drawn and read."""
+
+    __slots__ = ("form", "forms", "given", "kind", "remembered", "slot", "table", "whose")
+
+    def __init__(self, one: Say, world: "World") -> None:
+        if one.table not in world.classes:
+            raise RuleError(f"there is no class {one.table}")
+        self.table, self.form, self.slot, self.whose, self.given = one
+        self.remembered = one.slot in PRIORS
+        words, given = world.classes[one.table], world.slots.get(one.given, "")
+        alone = words.form(one.form)
+        self.forms = {-1: alone}
+        if given:
+            for row in range(len(table(world.rules.classes[given].table))):
+                self.forms[row] = words.form(one.form, given, row)
+        self.kind = f"{one.table}.{one.form}" if one.form else one.table
+
+    def words(self, memory: Memory) -> Words:
+        """Its words here."""
+        return self.forms[memory.heard[self.given]] if self.given else self.forms[-1]
+
+    def learn(self, memory: Memory, word: str, number: int, words: Words) -> None:
+        """What the memory keeps of the word."""
+        if self.remembered:
+            memory.learn(self.slot, self.whose, word)
+        elif self.slot:
+            memory.heard[self.slot] = words.rows[number]
+
+
+class _Rule:
+    """A rule with its parameters put in."""
+
+    def __init__(self, call: Call, world: "World") -> None:
+        self.call = call
+        ways = world.rules.ways(call)
+        if not ways:
+            raise RuleError(f"{world.rules.path.name}: rule {call.rule} has no lines")
+        self.written = ways
+        self.places = [way.place for way in ways]
+        self.constants = [way.weight for way in ways]
+        self.curves = [[world.rules.curves[n] for n, _ in way.features if n in world.rules.curves] for way in ways]
+        self.features = [[(n, a) for n, a in way.features if n not in world.rules.curves] for way in ways]
+        for place, features in zip(self.places, self.features, strict=True):
+            for name, _ in features:
+                if name not in FEATURES:
+                    raise RuleError(f"{place}: {name} is no number, no curve and no feature ({', '.join(FEATURES)})")
+        self.depends = sorted({one for features in self.features for one in features})
+        self.on_line = any(self.curves)
+        self.ways: list[tuple[Part, ...]] = [tuple(world.symbol(one, way.place) for one in way.symbols) for way in ways]
+        self.pushed = [way[::-1] for way in self.ways]
+        self._weights: dict[tuple[float, ...], tuple[list[float], list[float]]] = {}
+
+    def shares(self, memory: Memory) -> tuple[list[float], list[float]]:
+        """P(way | memory), and its cumulative sums."""
+        key = tuple([getattr(memory, name)(*arguments) for name, arguments in self.depends])
+        if self.on_line:
+            key += (float(memory.line),)
+        found = self._weights.get(key)
+        if found is None:
+            values = dict(zip(self.depends, key, strict=False))
+            weights = []
+            for constant, curves, features in zip(self.constants, self.curves, self.features, strict=True):
+                weight = constant
+                for curve in curves:
+                    weight *= curve[min(memory.line, len(curve) - 1)]
+                for one in features:
+                    weight *= values[one]
+                weights.append(weight)
+            total = sum(weights)
+            shares = [weight / total for weight in weights] if total else weights
+            found = self._weights[key] = (shares, list(accumulate(shares)))
+        return found
+
+
+class _Known:
+    """A remembered value: `slot`, `whose`; value → what follows from it, where the word is not the value itself."""
+
+    __slots__ = ("follows", "named", "slot", "whose")
+
+    def __init__(self, one: Known, world: "World") -> None:
+        self.slot, self.whose, self.named = one.slot, one.whose, one.slot
+        self.follows: dict[str, str] | None = None
+        if one.slot in world.rules.derived:
+            self.slot, name = world.rules.derived[one.slot]
+            self.follows = {row[self.slot]: row[one.slot] for row in table(name)}
+        if self.slot not in PRIORS:
+            raise RuleError(f"${one.slot}: nothing of that name is remembered")
+
+
+class _Effect:
+    """A change of the memory (`name`, `arguments`), or of the mood."""
+
+    __slots__ = ("arguments", "name", "turns")
+
+    def __init__(self, name: str, arguments: tuple[str, ...]) -> None:
+        self.name, self.arguments, self.turns = name, arguments, name == "turn"
+
+
+Part = str | _Rule | _Say | _Known | _Effect
+"""A symbol, ready to be drawn and read."""
+
+
+@dataclass
+class Reader:
+    """One derivation of a text so far.
+
+    Attributes:
+        memory: of what was said. belief: P(text so far, z), or P(z | text so far): (…, states).
+        stack: what is still to come in this line, the next symbol last. empty between lines.
+        ways: the number of the way at each choice of this line.
+    """
+
+    memory: Memory
+    belief: np.ndarray
+    stack: list[Part] = field(default_factory=list)
+    ways: list[int] = field(default_factory=list)
+
+    def copy(self) -> "Reader":
+        """An independent copy."""
+        return Reader(self.memory.copy(), self.belief, list(self.stack), list(self.ways))
+
+
+@dataclass
+class Line:
+    """A drawn line.
+
+    Attributes:
+        words: its words. ways: its derivation, the number of the way at each choice. state: the state at its end.
+    """
+
+    words: list[str]
+    ways: list[int]
+    state: int
+
+    @property
+    def text(self) -> str:
+        """Its words with spaces between."""
+        return " ".join(self.words)
+
+
+@dataclass
+class Reading:
+    """A story as a reader reads it.
+
+    Attributes:
+        log_probs: log P(word | all words before) of each word, by line. kinds: what each word is, by line: the class of
+            which it is drawn, the slot of the memory, or "word".
+        lines: the derivation of each line. belief: P(state | text): (states,).
+    """
+
+    log_probs: list[list[float]]
+    kinds: list[list[str]]
+    lines: list[list[int]]
+    belief: np.ndarray
+
+
+class World:
+    """The world of stories: its rules and words."""
+
+    def __init__(
+        self,
+        extent: Extent | None = None,
+        path: Path = HERE / "english.rules",
+        curves: Mapping[str, tuple[float, ...]] | None = None,
+    ) -> None:
+        """
+        Args:
+            curves: instead of those of the rules, by name.
+        """
+        self.extent = extent or Extent()
+        self.rules: Rules = read_rules(path)
+        self.rules.curves.update(curves or {})
+        self.classes = lexicon.classes(self.rules.classes, self.rules.company, self.extent)
+        self.slots: dict[str, str] = {}  # slot of a line → its class
+        for name in self.rules.rules:
+            for _, line in self.rules.rules[name].lines:
+                for token in line.split():
+                    head, _, slot = token.partition(">")
+                    if slot and head[:1].isupper():
+                        self.slots[slot.split(".")[0].split("|")[0]] = head.split(".")[0]
+        self._symbols: dict[Symbol, Part] = {}
+        self.start: _Rule = self.symbol(LINE, "")  # type: ignore[assignment]
+        states = self.extent.states
+        self.prior = np.full(states, 1 / states)
+        same_subject = np.kron(np.eye(self.extent.subjects), np.ones((self.extent.moods, self.extent.moods)))
+        self.turn = (same_subject - np.eye(states)) / max(1, self.extent.moods - 1)  # (states before, states after)
+        self._priors: dict[tuple[str, str], Words] = {}
+
+    def symbol(self, one: Symbol, place: str) -> Part:
+        """What the engine works with: made once for equal symbols."""
+        if one in self._symbols:
+            return self._symbols[one]
+        made: Part
+        match one:
+            case Word(word):
+                made = word
+            case Say() | Known():
+                try:
+                    made = _Say(one, self) if isinstance(one, Say) else _Known(one, self)
+                except RuleError as error:
+                    raise RuleError(f"{place}: {error}") from error
+            case Call():
+                rule = _Rule.__new__(_Rule)
+                self._symbols[one] = rule
+                rule.__init__(one, self)  # type: ignore[misc]
+                return rule
+            case Effect(name, arguments):
+                if name not in (*EFFECTS, "turn"):
+                    raise RuleError(f"{place}: !{name}: there is {', '.join(EFFECTS)}, turn")
+                made = _Effect(name, arguments)
+        self._symbols[one] = made
+        return made
+
+    # ---- drawing
+
+    def draw(self, rng: Random, lines: int | None = None) -> list[Line]:
+        """Draw a story; lines: how many, None: 7 to 12."""
+        count = LINES[0] + int(rng.random() * (LINES[1] - LINES[0] + 1)) if lines is None else lines
+        state = int(rng.random() * self.extent.states)
+        memory, found = Memory(), []
+        for _ in range(count):
+            line = self.draw_line(memory, state, rng)
+            state = line.state
+            found.append(line)
+        return found
+
+    def draw_line(self, memory: Memory, state: int, rng: Random) -> Line:
+        """Draw the next line; the memory is changed to what is known after it."""
+        random, words, ways = rng.random, list[str](), list[int]()
+        stack: list[Part] = [self.start]
+        while stack:
+            one = stack.pop()
+            if isinstance(one, str):
+                words.append(one)
+            elif isinstance(one, _Rule):
+                way = bisect_right(one.shares(memory)[1], random())
+                way = min(way, len(one.pushed) - 1)
+                ways.append(way)
+                stack += one.pushed[way]
+            elif isinstance(one, _Say):
+                here = one.words(memory)
+                number = min(bisect_right(here.cumulative[state], random()), len(here.words) - 1)
+                word = here.words[number]
+                words.append(word)
+                if one.slot:
+                    one.learn(memory, word, number, here)
+            elif isinstance(one, _Known):
+                words.append(_value(one, memory))
+            elif one.turns:
+                state = self.turned(state, random())
+            else:
+                getattr(memory, one.name)(*one.arguments)
+        memory.next_line()
+        return Line(words, ways, state)
+
+    def turned(self, state: int, share: float) -> int:
+        """The state after a change of mood: one of the other moods, all equally probable; share in [0, 1) chooses."""
+        subject, mood = divmod(state, self.extent.moods)
+        others = [other for other in range(self.extent.moods) if other != mood] or [mood]
+        return subject * self.extent.moods + others[int(share * len(others))]
+
+    # ---- reading
+
+    def reader(self, memory: Memory | None = None, belief: np.ndarray | None = None) -> Reader:
+        """A reader who has read nothing, or who knows what is given."""
+        return Reader(memory or Memory(), self.prior if belief is None else belief)
+
+    def read(self, lines: Iterable[Sequence[str]]) -> Reading | None:
+        """Read a story, given as words by line; None if it is none of this world."""
+        found = Reading([], [], [], self.prior)
+        readers = [self.reader()]
+        for line in lines:
+            log_probs, kinds = [], []
+            for one in readers:
+                one.stack.append(self.start)
+            for word in line:
+                readers, kind = self.advance(readers, word)
+                if not readers:
+                    return None
+                total = float(readers[0].belief.sum())
+                readers[0].belief = readers[0].belief / total
+                log_probs.append(float(np.log(total)))
+                kinds.append(kind)
+            readers = list(self.ended(readers))
+            if not readers:
+                return None
+            found.log_probs.append(log_probs)
+            found.kinds.append(kinds)
+            found.lines.append(readers[0].ways)
+            readers[0].ways = []
+        found.belief = readers[0].belief
+        return found
+
+    def advance(self, readers: Sequence[Reader], word: str) -> tuple[list[Reader], str]:
+        """Readers after one more word, their beliefs multiplied by its probability, and what the word is."""
+        found: list[Reader] = []
+        kind = "word"
+        for reader in readers:
+            for after, what in self._advance(reader, word):
+                found.append(after)
+                kind = what
+        return found, kind
+
+    def _advance(self, reader: Reader, word: str) -> Iterator[tuple[Reader, str]]:
+        """One reader is changed in place where there is one way to read the word, else copied."""
+        memory, stack = reader.memory, reader.stack
+        while stack:
+            one = stack.pop()
+            if isinstance(one, str):
+                if one == word:
+                    yield reader, "word"
+                return
+            if isinstance(one, _Rule):
+                shares = one.shares(memory)[0]
+                fits = self.beginning(one, memory, word)
+                for way in fits[1:]:
+                    other = reader.copy()
+                    self._take(other, one, way, shares)
+                    yield from self._advance(other, word)
+                if not fits:
+                    return
+                self._take(reader, one, fits[0], shares)
+            elif isinstance(one, _Say):
+                here = one.words(memory)
+                number = here.index.get(word)
+                if number is not None:
+                    reader.belief = reader.belief * here.columns[number]
+                    if one.slot:
+                        one.learn(memory, word, number, here)
+                    yield reader, one.kind
+                return
+            elif isinstance(one, _Known):
+                if self._recall(reader, one, word):
+                    yield reader, f"known {one.slot}"
+                return
+            else:
+                self._effect(reader, one)
+
+    def _take(self, reader: Reader, rule: _Rule, way: int, shares: Sequence[float]) -> None:
+        reader.stack += rule.pushed[way]
+        reader.belief = reader.belief * shares[way]
+        reader.ways.append(way)
+
+    def _effect(self, reader: Reader, one: _Effect) -> None:
+        if one.turns:
+            # b'(s, m) = Σ_m' b(s, m') T(m' → m)
+            reader.belief = reader.belief @ self.turn
+        else:
+            getattr(reader.memory, one.name)(*one.arguments)
+
+    def _recall(self, reader: Reader, one: _Known, word: str) -> bool:
+        """Whether a remembered value is read; an unknown one gets known."""
+        value = _value(one, reader.memory)
+        if value != UNKNOWN:
+            return value == word
+        words, base = self.prior_words(one), word
+        if one.follows:
+            base = next((key for key, derived in one.follows.items() if derived == word), "")
+        number = words.index.get(base)
+        if number is None:
+            return False
+        reader.belief = reader.belief * words.columns[number]
+        reader.memory.learn(one.slot, one.whose, base)
+        return True
+
+    def prior_words(self, one: _Known) -> Words:
+        """The words that an unknown value may be."""
+        key = (one.slot, one.whose)
+        if key not in self._priors:
+            words = self.classes[PRIORS[one.slot]]
+            self._priors[key] = words.form(one.whose if one.whose in words.line.forms else "")
+        return self._priors[key]
+
+    def ended(self, readers: Sequence[Reader]) -> Iterator[Reader]:
+        """Those readers for whom the line can end here, ready for the next one."""
+        for reader in readers:
+            while reader.stack and isinstance(last := reader.stack[-1], _Effect):
+                reader.stack.pop()
+                self._effect(reader, last)
+            if not reader.stack:
+                reader.memory.next_line()
+                yield reader
+
+    def beginning(self, rule: _Rule, memory: Memory, word: str) -> list[int]:
+        """The ways of a rule that can begin with a word here."""
+        (fixed, others), shares = self._firsts(rule), rule.shares(memory)[0]
+        found = [way for way in fixed.get(word, ()) if shares[way] > 0]
+        return found + [way for way, one in others if shares[way] > 0 and self._can_begin(one, memory, word)]
+
+    @cache  # noqa: B019  (as many as rules)
+    def _firsts(self, rule: _Rule) -> tuple[dict[str, list[int]], list[tuple[int, Part]]]:
+        """First word → ways; and the ways whose first words depend on the memory, with their first symbol."""
+        fixed: dict[str, list[int]] = {}
+        others: list[tuple[int, Part]] = []
+        for number, way in enumerate(rule.ways):
+            one = way[0]
+            if isinstance(one, str):
+                fixed.setdefault(one, []).append(number)
+            elif isinstance(one, _Say) and not one.given:
+                for word in one.forms[-1].words:
+                    fixed.setdefault(word, []).append(number)
+            else:
+                others.append((number, one))
+        return fixed, others
+
+    def _can_begin(self, one: Part, memory: Memory, word: str) -> bool:
+        if isinstance(one, _Rule):
+            return bool(self.beginning(one, memory, word))
+        if isinstance(one, _Say):
+            return word in one.words(memory).index
+        if isinstance(one, _Known):
+            value = _value(one, memory)
+            if value != UNKNOWN:
+                return value == word
+            return word in one.follows.values() if one.follows else word in self.prior_words(one).index
+        raise RuleError(f"a way to write a rule begins with an effect: {one}")
+
+    # ---- what comes next
+
+    def next_words(self, readers: Sequence[Reader]) -> dict[str, float]:
+        """The distribution of the next word, or the end of the line, in the middle of one; {}: there is no reader."""
+        joint: dict[str, float] = {}
+        for reader in readers:
+            self._openings(joint, reader.memory, list(reader.stack), reader.belief)
+        total = sum(joint.values())
+        return {word: p / total for word, p in joint.items() if p > 0}
+
+    def _openings(self, joint: dict[str, float], memory: Memory, stack: list[Part], belief: np.ndarray) -> None:
+        """Add P(next word, …) to joint."""
+
+        def add(word: str, p: float) -> None:
+            joint[word] = joint.get(word, 0.0) + p
+
+        while stack:
+            one = stack.pop()
+            if isinstance(one, str):
+                add(one, float(belief.sum()))
+            elif isinstance(one, _Rule):
+                shares = one.shares(memory)[0]
+                for way, share in enumerate(shares):
+                    if share > 0:
+                        self._openings(joint, memory, [*stack, *one.pushed[way]], belief * share)
+            elif isinstance(one, _Say):
+                here = one.words(memory)
+                for word, p in zip(here.words, (belief @ here.p).tolist(), strict=True):
+                    add(word, p)
+            elif isinstance(one, _Known):
+                value = _value(one, memory)
+                if value != UNKNOWN:
+                    add(value, float(belief.sum()))
+                else:
+                    here = self.prior_words(one)
+                    for word, p in zip(here.words, (belief @ here.p).tolist(), strict=True):
+                        add(one.follows[word] if one.follows else word, p)
+            else:
+                reader = Reader(memory.copy(), belief)
+                self._effect(reader, one)
+                memory, belief = reader.memory, reader.belief
+                continue
+            return
+        add(END, float(belief.sum()))
+
+    def begun(self, lines: Iterable[Sequence[str]], words: Iterable[str] = ()) -> list[Reader]:
+        """Readers of a story so far: whole lines, then the beginning of a line; [] if it is none of this world."""
+        readers = [self.reader()]
+        for line in lines:
+            readers = list(self.ended(self.read_words(readers, line)))
+        return self.read_words(readers, words)
+
+    def read_words(self, readers: list[Reader], words: Iterable[str]) -> list[Reader]:
+        for one in readers:
+            one.stack.append(self.start)
+        for word in words:
+            readers, _ = self.advance(readers, word)
+        return readers
+
+    def hidden_word(self, lines: Sequence[Sequence[str]], line: int, place: int) -> dict[str, float]:
+        """Word → P(word | all else in the story), largest first; {} if the story is none of this world.
+
+        P(v | all else) ∝ P(story with v), for each v that can stand there. What follows the line is read once for all
+        words after which the same is remembered.
+
+        Args:
+            line, place: which word of which line is hidden; it is not read.
+        """
+        before = self.begun(lines[:line], lines[line][:place])
+        groups: dict[tuple[object, ...], tuple[list[str], list[Reader]]] = {}
+        for word in self.next_words(before):
+            if word == END:
+                continue
+            readers, _ = self.advance([one.copy() for one in before], word)
+            for rest in lines[line][place + 1 :]:
+                readers, _ = self.advance(readers, rest)
+            for one in self.ended(readers):
+                words, found = groups.setdefault(one.memory.key(), ([], []))
+                words.append(word)
+                found.append(one)
+        shares: dict[str, float] = {}
+        for words, found in groups.values():
+            together = Reader(found[0].memory, np.stack([one.belief for one in found]))  # (words, states)
+            after = [together]
+            for following in lines[line + 1 :]:
+                after = list(self.ended(self.read_words(after, following)))
+            for one in after:
+                for word, p in zip(words, one.belief.sum(axis=-1).tolist(), strict=True):
+                    shares[word] = shares.get(word, 0.0) + p
+        total = sum(shares.values())
+        return {word: p / total for word, p in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))}
+
+    # ---- states
+
+    def subject_of(self, state: int) -> str:
+        """The subject of a state."""
+        return SUBJECTS[state // self.extent.moods]
+
+    def mood_of(self, state: int) -> str:
+        """The mood of a state."""
+        return MOODS[state % self.extent.moods]
+
+
+def _value(one: _Known, memory: Memory) -> str:
+    value = memory.value(one.slot, one.whose)
+    return one.follows[value] if one.follows and value != UNKNOWN else value
+
+
+@cache
+def world() -> World:
+    """The world; made once."""
+    return World()

@@ -1,0 +1,198 @@
+"""Entropy floors: the lowest perplexity that a reader of the whole story, or only of its last lines, can reach.
+
+The first is exact: exp(−Σ log P(w_t | w_1 … w_{t−1}) / words). A reader of line t and the n lines before it, who knows
+their number in the story, has
+
+    P(x_t | x_{t−n} … x_{t−1}) = Σ_M π(M) P(x_{t−n} … x_t | M) / Σ_M π(M) P(x_{t−n} … x_{t−1} | M)
+
+over all memories M before line t − n. The values that they hold are summed by the engine (`UNKNOWN`), so M is only
+what is left without them: who is there and was mentioned last, what was asked, whether something is said. As weights
+depend on nothing else, this is a Markov chain of its own with some fifty states a line; π follows from the rules. The
+state (subject and mood) is independent of M and uniformly distributed, because it is at the beginning, and changes of
+mood keep it so. Nothing is sampled but the lines on which the floor is measured.
+"""
+
+import math
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from microworld.engine import LINES, Part, Reader, World, _Effect, _Known, _Rule, _Say
+from microworld.memory import UNKNOWN, Memory
+from microworld.notation import RuleError
+
+
+class Floor(NamedTuple):
+    """The floor of a reader.
+
+    Attributes:
+        nats: per word. error: standard error of nats, from the lines that it was measured on.
+    """
+
+    nats: float
+    error: float
+
+    @property
+    def perplexity(self) -> float:
+        """Per word."""
+        return math.exp(self.nats)
+
+
+class Structures:
+    """The chain of memories without values, line by line."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.memories: dict[tuple[object, ...], Memory] = {}
+        self._after: dict[tuple[_Rule, tuple[object, ...]], dict[tuple[object, ...], float]] = {}
+        self.by_line: list[dict[tuple[object, ...], float]] = [{self._key(Memory()): 1.0}]
+
+    def _key(self, memory: Memory) -> tuple[object, ...]:
+        key = memory.key()
+        self.memories.setdefault(key, memory)
+        return key
+
+    def before(self, line: int) -> list[tuple[Memory, float]]:
+        """π: each memory before a line, with its probability."""
+        while len(self.by_line) <= line:
+            found: dict[tuple[object, ...], float] = {}
+            for key, p in self.by_line[-1].items():
+                for after, q in self.after(self.world.start, key).items():
+                    memory = self.memories[after].copy()
+                    memory.next_line()
+                    end = self._key(memory)
+                    found[end] = found.get(end, 0.0) + p * q
+            self.by_line.append(found)
+        return [(self.memories[key], p) for key, p in self.by_line[line].items()]
+
+    def after(self, rule: _Rule, key: tuple[object, ...]) -> dict[tuple[object, ...], float]:
+        """Memory → its probability after a rule that was begun with a memory."""
+        known = self._after.get((rule, key))
+        if known is not None:
+            return known
+        memory, found = self.memories[key], dict[tuple[object, ...], float]()
+        shares = rule.shares(memory)[0]
+        if not sum(shares):
+            raise RuleError(f"{rule.places[0]}: all ways of {rule.call.rule} have the weight 0 for {memory}")
+        self._check(rule, memory, shares)
+        for way, share in enumerate(shares):
+            here = {key: share} if share else {}
+            for symbol in rule.ways[way]:
+                here = self._step(symbol, here)
+            for one, p in here.items():
+                found[one] = found.get(one, 0.0) + p
+        self._after[rule, key] = found
+        return found
+
+    def _step(self, symbol: Part, here: dict[tuple[object, ...], float]) -> dict[tuple[object, ...], float]:
+        if isinstance(symbol, _Rule):
+            found: dict[tuple[object, ...], float] = {}
+            for key, p in here.items():
+                for after, q in self.after(symbol, key).items():
+                    found[after] = found.get(after, 0.0) + p * q
+            return found
+        if isinstance(symbol, _Say) and symbol.remembered:
+            return self._changed(here, "learn", (symbol.slot, symbol.whose, UNKNOWN))
+        if isinstance(symbol, _Effect) and not symbol.turns:
+            return self._changed(here, symbol.name, symbol.arguments)
+        return here
+
+    def _changed(
+        self, here: dict[tuple[object, ...], float], name: str, arguments: tuple[str, ...]
+    ) -> dict[tuple[object, ...], float]:
+        found: dict[tuple[object, ...], float] = {}
+        for key, p in here.items():
+            memory = self.memories[key].copy()
+            getattr(memory, name)(*arguments)
+            after = self._key(memory)
+            found[after] = found.get(after, 0.0) + p
+        return found
+
+    def _check(self, rule: _Rule, memory: Memory, shares: Sequence[float]) -> None:
+        """At a choice, all ways begin with different words."""
+        seen: dict[str, int] = {}
+        for way, share in enumerate(shares):
+            for word in self._firsts(rule.ways[way][0], memory) if share else ():
+                if seen.setdefault(word, way) != way:
+                    raise RuleError(
+                        f"{rule.places[way]}: both this and {rule.places[seen[word]]} can begin with {word}"
+                    )
+
+    def _firsts(self, symbol: Part, memory: Memory) -> set[str]:
+        if isinstance(symbol, _Rule):
+            shares = symbol.shares(memory)[0]
+            ways = [way for way, share in zip(symbol.ways, shares, strict=True) if share]
+            return set().union(*(self._firsts(way[0], memory) for way in ways))
+        if isinstance(symbol, _Say):
+            return set(symbol.forms[-1].words)
+        if isinstance(symbol, _Known):
+            return set(self.world.prior_words(symbol).words)
+        return {str(symbol)}
+
+
+def check(world: World) -> None:
+    """Check that the rules are LL(1) and never stuck, for everything that can be remembered.
+
+    Raises:
+        RuleError: they are not; the message names the lines.
+    """
+    Structures(world).before(LINES[1])
+
+
+def window_log_prob(
+    world: World, structures: Structures, lines: Sequence[Sequence[str]], line: int, seen: int
+) -> float:
+    """log P(a line of a story | the `seen` lines before it), for a reader who has not seen the others."""
+    start = max(0, line - seen)
+    readers = [Reader(memory.copy(), world.prior * p) for memory, p in structures.before(start)]
+    for one in lines[start:line]:
+        readers = list(world.ended(world.read_words(readers, one)))
+    before = _total(readers)
+    readers = list(world.ended(world.read_words(readers, lines[line])))
+    return math.log(_total(readers)) - math.log(before)
+
+
+def _total(readers: Sequence[Reader]) -> float:
+    return math.fsum(float(one.belief.sum()) for one in readers)
+
+
+def window_floor(
+    world: World, stories: Sequence[Sequence[Sequence[str]]], seen: int, count: int, rng: Random, *, ends: int = 0
+) -> Floor:
+    """The floor of a reader of only the last lines.
+
+    It is the exact floor of the stories plus the mean loss on some of their lines, so that its error is that of a
+    difference.
+
+    Args:
+        seen: how many lines before the predicted one are seen.
+        count: lines that are predicted, drawn from all.
+        ends: how many ends a line has that count as words (0 or 1; they are certain).
+    """
+    structures = Structures(world)
+    exact = [[math.fsum(line) for line in reading.log_probs] for reading in map(world.read, stories) if reading]
+    where = [(story, line) for story, lines in enumerate(stories) for line in range(len(lines))]
+    chosen = rng.sample(where, min(count, len(where)))
+    losses = np.array(
+        [exact[s][t] - window_log_prob(world, structures, stories[s], t, seen) for s, t in chosen]
+    )  # nats a line
+    words = np.array([len(stories[s][t]) + ends for s, t in chosen])
+    ratio = losses.sum() / words.sum()
+    error = math.sqrt(((losses - ratio * words) ** 2).sum() * len(words) / (len(words) - 1)) / words.sum()
+    whole = document_floor(exact, stories, ends=ends)
+    return Floor(whole.nats + float(ratio), float(error))
+
+
+def document_floor(
+    log_probs: Sequence[Sequence[float]], stories: Sequence[Sequence[Sequence[str]]], *, ends: int = 0
+) -> Floor:
+    """The exact floor of stories for a reader of all lines.
+
+    Args:
+        log_probs: of each line, by story.
+    """
+    total = math.fsum(p for story in log_probs for p in story)
+    words = sum(len(line) + ends for story in stories for line in story)
+    return Floor(-total / words, 0.0)

@@ -1,0 +1,174 @@
+"""The words: tables, and the probability of each word of a class in each state.
+
+A state is a subject and a mood: z = 4·subject + mood. The r-th word of a subject or a mood, from 0, has the weight
+(r + 2)^−zipf. With w_k(v) its share among the words of its own subject (or mood) k,
+
+    P(v | z) ∝ (1 − stray)·[k = z's] + stray / number of them          k: a subject or a mood
+    P(v | z) ∝ w(v)                                                    k: any, or a class that nothing tilts
+
+A word goes with others, its company, which the tables name: cows are milked, graze, stand in the barn. Where a rule
+asks for a word that goes with a word u, it is one of u's company, in every state; r is its place among them:
+
+    P(v | u) ∝ (r + 2)^−zipf
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+
+from microworld.notation import ClassLine, RuleError
+
+HERE = Path(__file__).parent
+SUBJECTS = ("farm", "kitchen", "sea", "music", "garden", "castle")
+MOODS = ("happy", "sad", "angry", "afraid")
+ANY = "any"
+STRAY = {"subject": 0.05, "mood": 0.03}
+"""Share of the words that are drawn from all subjects, or all moods."""
+ZIPF = 0.8
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much of the lexicon a world has; less than all of it for tests that add up all texts.
+
+    Attributes:
+        subjects, moods: how many of them. words: most words of each subject or mood in a class; 0: all.
+    """
+
+    subjects: int = len(SUBJECTS)
+    moods: int = len(MOODS)
+    words: int = 0
+
+    @property
+    def states(self) -> int:
+        """The number of states."""
+        return self.subjects * self.moods
+
+
+@cache
+def table(name: str) -> tuple[Mapping[str, str], ...]:
+    """A table of the lexicon: its rows, column → value."""
+    with (HERE / "lexicon" / f"{name}.tsv").open(encoding="utf-8", newline="") as file:
+        lines = (line for line in file if not line.startswith("#"))
+        return tuple(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def rows(name: str, extent: Extent, condition: tuple[str, str] = ("", "")) -> list[int]:
+    """The rows of a table that a world has, by their number in the table."""
+    column, value = condition
+    kept: dict[str, list[int]] = {}
+    for number, row in enumerate(table(name)):
+        owner = row.get("subject") or row.get("mood") or ANY
+        if not column or row[column] == value:
+            kept.setdefault(owner, []).append(number)
+    owners = (*SUBJECTS[: extent.subjects], *MOODS[: extent.moods], ANY)
+    return [number for owner in owners for number in kept.get(owner, [])[: extent.words or None]]
+
+
+class Words:
+    """The words of one form of a class, and their probabilities.
+
+    Attributes:
+        words: distinct. rows: the row of each in its table. index: word → its number. p: (states, words).
+        columns: p by word: (words, states). cumulative: state → cumulative probabilities.
+    """
+
+    def __init__(self, words: Sequence[str], rows: Sequence[int], p: np.ndarray) -> None:
+        self.words, self.rows = list(words), list(rows)
+        self.index = {word: number for number, word in enumerate(words)}
+        if len(self.index) < len(words):
+            twice = next(word for word in words if self.words.count(word) > 1)
+            raise RuleError(f"{twice} is there twice in one class")
+        self.p = p / p.sum(axis=1, keepdims=True)
+        self.columns = list(np.ascontiguousarray(self.p.T))
+        self.cumulative = [list(accumulate(row)) for row in self.p.tolist()]
+
+
+class WordClass:
+    """A class of words: its forms, alone and after a word that it goes with."""
+
+    def __init__(self, name: str, line: ClassLine, extent: Extent, company: Mapping[str, Mapping[int, list[int]]]):
+        """
+        Args:
+            company: class → row of it → rows of this class that go with it.
+        """
+        self.name, self.line, self.extent, self.company = name, line, extent, company
+        self._words: dict[tuple[str, str, int], Words] = {}
+
+    def form(self, form: str, given: str = "", row: int = -1) -> Words:
+        """The words of a form; given: the class and row of the word that they go with."""
+        key = (form, given, row)
+        if key not in self._words:
+            self._words[key] = self._form(form, given, row)
+        return self._words[key]
+
+    def _form(self, form: str, given: str, row: int) -> Words:
+        if form not in self.line.forms:
+            raise RuleError(f"class {self.name} has no form {form or '(none)'}, but {', '.join(self.line.forms)}")
+        column, key, value = self.line.forms[form]
+        numbers = rows(self.line.table, self.extent, (key, value))
+        if not numbers:
+            raise RuleError(f"class {self.name} has no words")
+        here = table(self.line.table)
+        if not given:
+            return Words([here[number][column] for number in numbers], numbers, self._probabilities(numbers))
+        partners = [number for number in self.company.get(given, {}).get(row, ()) if number in numbers]
+        if not partners:
+            return self.form(form)
+        own = np.array([_zipf(rank) for rank in range(len(partners))])
+        words = [here[number][column] for number in partners]
+        return Words(words, partners, np.tile(own, (self.extent.states, 1)))
+
+    def _probabilities(self, numbers: Sequence[int]) -> np.ndarray:
+        """P(v | z), not normalised: (states, words)."""
+        here, tilt = table(self.line.table), self.line.tilt
+        owners = [here[number].get(tilt, ANY) if tilt else ANY for number in numbers]
+        weights = np.array([_zipf(owners[:place].count(owner)) for place, owner in enumerate(owners)])
+        for owner in set(owners):
+            mine = np.array([one == owner for one in owners])
+            weights[mine] /= weights[mine].sum()
+        classes = (
+            (SUBJECTS[: self.extent.subjects] if tilt == "subject" else MOODS[: self.extent.moods]) if tilt else ()
+        )
+        found = np.empty((self.extent.states, len(numbers)))
+        for state in range(self.extent.states):
+            subject, mood = divmod(state, self.extent.moods)
+            for place, owner in enumerate(owners):
+                if owner == ANY:
+                    share = 1.0
+                else:
+                    ours = classes.index(owner) == (subject if tilt == "subject" else mood)
+                    share = (1 - STRAY[tilt]) * ours + STRAY[tilt] / len(classes)
+                found[state, place] = share * weights[place]
+        return found
+
+
+def _zipf(rank: int) -> float:
+    weight: float = (rank + 2.0) ** -ZIPF
+    return weight
+
+
+def classes(
+    lines: Mapping[str, ClassLine], company: Sequence[tuple[str, str, str]], extent: Extent
+) -> dict[str, WordClass]:
+    """The classes of a world.
+
+    Args:
+        company: (class, other class, the column of the other that names words of the first).
+    """
+    found: dict[str, dict[str, dict[int, list[int]]]] = {name: {} for name in lines}
+    for name, other, column in company:
+        columns = {column for column, *_ in lines[name].forms.values()}
+        first = {row[column]: number for number, row in enumerate(table(lines[name].table)) for column in columns}
+        for number in rows(lines[other].table, extent):
+            for word in table(lines[other].table)[number][column].split(","):
+                if word not in first:
+                    raise RuleError(f"{lines[other].table}.tsv: {word} is not in {lines[name].table}.tsv")
+                found[name].setdefault(other, {}).setdefault(number, []).append(first[word])
+                found[other].setdefault(name, {}).setdefault(first[word], []).append(number)
+    return {name: WordClass(name, line, extent, found[name]) for name, line in lines.items()}

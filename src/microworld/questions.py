@@ -1,0 +1,155 @@
+"""What a reader of the text should know of its words, from the tables that the text is drawn from.
+
+analogies.txt     Google's format (Mikolov et al. 2013): ": section" lines, then "a b c d" with a : b = c : d
+similarity.tsv    word, word, score 0 to 10
+groups.txt        ": group" lines, then the group's words
+agreement.jsonl   two texts that differ in the number of one verb, the first right, by the clauses between the noun and
+                  its verb (Linzen, Dupoux & Goldberg 2016)
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+from microworld.engine import World, world
+from microworld.lexicon import MOODS, SUBJECTS, table
+
+QUESTIONS = 200
+"""Most analogies of a section."""
+SAME_SUBJECT = 4.0
+"""Similarity of two nouns of a subject that do nothing in common; each companion in common adds 1."""
+PAIRS_PER_SCORE = 60
+PROBES = 200
+"""Agreement pairs for each number of clauses."""
+CLAUSES = (0, 1, 2)
+
+
+def write_questions(folder: Path, counts: Mapping[str, int], least: int, seed: int) -> None:
+    """Write all of them.
+
+    Args:
+        counts: word → its count in the training text. least: a word that is asked for occurs so often.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        "analogies.txt": analogies(counts, least, Random(f"{seed} analogies")),
+        "similarity.tsv": similarity(counts, Random(f"{seed} similarity")),
+        "groups.txt": groups(counts),
+        "agreement.jsonl": agreement(world(), Random(f"{seed} agreement")),
+    }
+    for name, lines in files.items():
+        (folder / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+SECTIONS = {
+    # section → table and the columns of a pair
+    "town-country": ("lands", "town", "country"),
+    "country-language": ("lands", "country", "language"),
+    "family": ("roles", "male", "female"),
+    "plural": ("nouns", "singular", "plural"),
+    "past-tense": ("verbs", "infinitive", "past"),
+    "plural-verbs": ("acts", "plural", "singular"),
+    "comparative": ("plain", "word", "comparative"),
+}
+
+
+def analogies(counts: Mapping[str, int], least: int, rng: Random) -> list[str]:
+    """Questions over all ordered pairs of a section's pairs, at most `QUESTIONS` of them."""
+    lines = []
+    for section, (name, first, second) in SECTIONS.items():
+        pairs = [(row[first], row[second]) for row in table(name)]
+        frequent = [pair for pair in pairs if min(counts.get(word, 0) for word in pair) >= least]
+        asked = [(one, other) for one in frequent for other in frequent if one != other]
+        rng.shuffle(asked)
+        lines += [f": {section}", *(" ".join((*one, *other)) for one, other in asked[:QUESTIONS])]
+    return lines
+
+
+def similarity(counts: Mapping[str, int], rng: Random) -> list[str]:
+    """Pairs of nouns with the score that the tables give them: 0 of different subjects, else 4, and 1 for each thing
+    that is done with both, that both do, or where both are.
+    """
+    nouns = [row for row in table("nouns") if counts.get(row["singular"], 0)]
+    by_score: dict[float, list[tuple[str, str]]] = {}
+    for place, one in enumerate(nouns):
+        for other in nouns[place + 1 :]:
+            by_score.setdefault(likeness(one, other), []).append((one["singular"], other["singular"]))
+    lines = []
+    for score, pairs in sorted(by_score.items(), reverse=True):
+        rng.shuffle(pairs)
+        lines += [f"{one}\t{other}\t{score:.1f}" for one, other in pairs[:PAIRS_PER_SCORE]]
+    return lines
+
+
+def likeness(one: Mapping[str, str], other: Mapping[str, str]) -> float:
+    """The score of two rows of nouns.tsv."""
+    if one["subject"] != other["subject"]:
+        return 0.0
+    common = (set(one[column].split(",")) & set(other[column].split(",")) for column in ("verbs", "acts", "places"))
+    return SAME_SUBJECT + sum(map(len, common))
+
+
+def groups(counts: Mapping[str, int]) -> list[str]:
+    """Groups of words that a text should bring together, each word in one of them."""
+    found: dict[str, list[str]] = {}
+    for name, column in (("nouns", "singular"), ("jobs", "word")):
+        for subject in SUBJECTS:
+            found[f"{subject}-{name}"] = [row[column] for row in table(name) if row["subject"] == subject]
+    for name in ("looks", "feelings"):
+        for mood in MOODS:
+            found[f"{mood}-{name}"] = [row["word"] for row in table(name) if row["mood"] == mood]
+    for column in ("town", "country", "language"):
+        found[column] = [row[column] for row in table("lands")]
+    found["likes"] = [row["word"] for row in table("likes")]
+    seen: set[str] = set()
+    lines = []
+    for group, words in found.items():
+        known = [word for word in words if counts.get(word, 0) and word not in seen]
+        seen.update(known)
+        lines += [f": {group}", " ".join(known)] if len(known) > 1 else []
+    return lines
+
+
+def agreement(here: World, rng: Random) -> list[str]:
+    """JSON lines {"good", "bad", "clauses"}: a story's first lines, then a line whose verb is right or wrong.
+
+    No noun directly before the verb has its number: it is of the other one, or a place, or there is none.
+    """
+    found: dict[int, dict[str, None]] = {clauses: {} for clauses in CLAUSES}
+    while any(len(lines) < PROBES for lines in found.values()):
+        story = here.draw(rng, 6)
+        for place in range(2, len(story)):
+            probe = _probe([line.words for line in story[: place + 1]])
+            if probe and len(found[probe[2]]) < PROBES:
+                good, bad, clauses = probe
+                line = json.dumps({"good": good, "bad": bad, "clauses": clauses}, ensure_ascii=False)
+                found[clauses][line] = None
+    return [line for lines in found.values() for line in lines]
+
+
+def _probe(lines: list[list[str]]) -> tuple[str, str, int] | None:
+    """(good, bad, clauses) from the last line of a story, if its verb agrees with a noun across something."""
+    other = {"is": "are", "are": "is"}
+    for row in table("acts"):
+        other |= {row["singular"]: row["plural"], row["plural"]: row["singular"]}
+    nouns = {row[form]: form for row in table("nouns") for form in ("singular", "plural")}
+    last = lines[-1]
+    if last[0] not in ("the", "this", "these"):
+        return None
+    subject = next((place for place, word in enumerate(last) if word in nouns), 0)
+    clauses = last.count("that")
+    for place in range(subject + 1, len(last)):
+        if last[place] in other and (nouns[last[subject]] == "plural") == (
+            last[place] in _PLURAL or last[place] == "are"
+        ):
+            attractor = nouns.get(last[place - 1], "")
+            if place == subject + 1 or attractor == nouns[last[subject]] or (clauses and last[subject + 1] != "that"):
+                return None
+            bad = [*last[:place], other[last[place]], *last[place + 1 :]]
+            before = [" ".join(line) for line in lines[:-1]]
+            return "\n".join([*before, " ".join(last)]), "\n".join([*before, " ".join(bad)]), clauses
+    return None
+
+
+_PLURAL = {row["plural"] for row in table("acts")}
