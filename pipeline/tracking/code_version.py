@@ -44,6 +44,7 @@ FAMILIES = "langladder.families"  # its modules are found by listing the folder
 METHODS = {"train": "train", "evaluate": "evaluate", "measure": "data"}
 """Module of pipeline/ → the method of a family that it calls."""
 
+LIBRARIES = ("langladder", "microworld")
 NO_RESOURCES = ("__pycache__", "conf")
 """Folders of a package that are not resources; a plugin's settings are in the resolved files."""
 MOST = 5000  # files that are kept
@@ -195,14 +196,14 @@ def _file(module: str) -> Path | None:
 def _base(package: str) -> Path | None:
     """The folder that a package of ours or of a plugin is in; None of others."""
     if package in plugins.OWN:
-        return LIBRARY if package == "langladder" else CODE
+        return CODE if package == "pipeline" else LIBRARY
     folder = plugins.folder_of(package) if package in plugins.listed() else None
     return folder.parent.resolve() if folder else None
 
 
 def _named(file: Path) -> str:
     """A file's name, the same on every machine: in a checkout, installed or not, or in a plugin's package."""
-    if file.is_relative_to(LIBRARY / "langladder"):
+    if any(file.is_relative_to(LIBRARY / package) for package in LIBRARIES):
         return f"src/{file.relative_to(LIBRARY).as_posix()}"
     bases = [CODE, *filter(None, map(_base, plugins.listed()))]
     return next(file.relative_to(base).as_posix() for base in bases if file.is_relative_to(base))
@@ -218,7 +219,7 @@ def _absolute(name: str, module: str, file: Path) -> str:
 def _data(folder: Path) -> list[Path]:
     """Resources beside a package's modules: tables, templates; without those of its subpackages."""
     bases = [base / package for package in plugins.listed() if (base := _base(package))]
-    if not any(folder.is_relative_to(base) for base in [LIBRARY / "langladder", *bases]):
+    if not any(folder.is_relative_to(base) for base in [*(LIBRARY / package for package in LIBRARIES), *bases]):
         return []
     found: list[Path] = []
     for entry in folder.iterdir():

@@ -509,7 +509,18 @@ class World:
         readers = [self.reader()]
         for line in lines:
             readers = list(self.ended(self.read_words(readers, line)))
+            total = sum(float(one.belief.sum()) for one in readers)
+            for one in readers:
+                one.belief = one.belief / total
         return self.read_words(readers, words)
+
+    def prefixes(self, lines: Iterable[Sequence[str]], words: Iterable[str]) -> Iterator[list[Reader]]:
+        """Readers after each prefix of the next line, from no word to all words; [] from the first impossible one."""
+        readers = self.begun(lines)
+        yield readers
+        for word in words:
+            readers, _ = self.advance(readers, word)
+            yield readers
 
     def read_words(self, readers: list[Reader], words: Iterable[str]) -> list[Reader]:
         for one in readers:

@@ -130,26 +130,41 @@ def agreement(here: World, rng: Random) -> list[str]:
 
 def _probe(lines: list[list[str]]) -> tuple[str, str, int] | None:
     """(good, bad, clauses) from the last line of a story, if its verb agrees with a noun across something."""
-    other = {"is": "are", "are": "is"}
-    for row in table("acts"):
-        other |= {row["singular"]: row["plural"], row["plural"]: row["singular"]}
-    nouns = {row[form]: form for row in table("nouns") for form in ("singular", "plural")}
-    last = lines[-1]
-    if last[0] not in ("the", "this", "these"):
+    *before, last = lines
+    found = agreeing(last)
+    if found is None:
         return None
-    subject = next((place for place, word in enumerate(last) if word in nouns), 0)
-    clauses = last.count("that")
-    for place in range(subject + 1, len(last)):
-        if last[place] in other and (nouns[last[subject]] == "plural") == (
-            last[place] in _PLURAL or last[place] == "are"
-        ):
-            attractor = nouns.get(last[place - 1], "")
-            if place == subject + 1 or attractor == nouns[last[subject]] or (clauses and last[subject + 1] != "that"):
-                return None
-            bad = [*last[:place], other[last[place]], *last[place + 1 :]]
-            before = [" ".join(line) for line in lines[:-1]]
-            return "\n".join([*before, " ".join(last)]), "\n".join([*before, " ".join(bad)]), clauses
+    place, _, clauses = found
+    bad = [*last[:place], _OTHER[last[place]], *last[place + 1 :]]
+    good, bad_text = ("\n".join(" ".join(line) for line in [*before, one]) for one in (last, bad))
+    return good, bad_text, clauses
+
+
+def agreeing(line: list[str]) -> tuple[int, str, int] | None:
+    """A verb that agrees with a noun at the beginning of a line across something.
+
+    Returns:
+        The verb's place, its number (s, p), the clauses between; None: there is none, or the noun directly before the
+        verb has its number.
+    """
+    if line[0] not in ("the", "this", "these"):
+        return None
+    subject = next((place for place, word in enumerate(line) if word in _NOUNS), 0)
+    number, clauses = _NOUNS.get(line[subject]), line.count("that")
+    for place in range(subject + 1, len(line)):
+        if _VERBS.get(line[place]) == number:
+            attractor = _NOUNS.get(line[place - 1])
+            near = place == subject + 1 or attractor == number or (clauses and line[subject + 1] != "that")
+            return None if near else (place, "s" if number == "singular" else "p", clauses)
     return None
 
 
-_PLURAL = {row["plural"] for row in table("acts")}
+_NOUNS = {row[number]: number for row in table("nouns") for number in ("singular", "plural")}
+_VERBS = {row[number]: number for row in table("acts") for number in ("singular", "plural")}
+_VERBS |= {"is": "singular", "are": "plural"}
+_OTHER = {
+    row[one]: row[other]
+    for row in table("acts")
+    for one, other in zip(("singular", "plural"), ("plural", "singular"), strict=True)
+}
+_OTHER |= {"is": "are", "are": "is"}

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.corpora.documents import next_words
-from langladder.corpora.documents.process import process
 from langladder.corpora.microworld import grammar
 from langladder.decoding.fill import fill, gapped
 from langladder.evaluation.encoder import evaluate_encoder, fill_rows, pseudo_scores
@@ -23,6 +21,7 @@ from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
+from microworld import corpora, engine
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +47,10 @@ def known(world: tuple[list[str], list[float]]) -> Truth:
 
 @pytest.fixture(scope="module")
 def drawn() -> tuple[list[list[str]], list[float]]:
-    """Documents of microworld, tiny, with the probabilities of their lines."""
-    random = Random(2)
-    found = [process("tiny").draw(random) for _ in range(8)]
-    return [[line.text for line in one] for one in found], [line.log_prob for one in found for line in one]
+    """Stories of microworld, with the probabilities of their lines."""
+    rows = corpora.draw_text(2, "test", 0, 8).to_pylist()
+    lines = [[row["text"] for row in rows if row["document"] == number] for number in range(8)]
+    return lines, [row["log_prob"] for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -128,12 +127,12 @@ def test_what_is_true_of_a_document_depends_on_all_of_it(tokenizer: Tokenizer, d
     assert known is not None
     alone, some, many = (
         hidden_words(known, tokenizer, documents, 12, room=room, most_lines=most)
-        for room, most in ((46, 1), (46, None), (150, 3))
+        for room, most in ((90, 1), (90, None), (250, 3))
     )
     assert len(alone) == len(some) == len(many) > 6
     separators = [[int((one.ids == EOS).sum()) for one in found] for found in (alone, some, many)]
     assert set(separators[0]) == {0} and max(separators[1]) > 1 and set(separators[2]) == {2}
-    assert max(len(one.ids) for one in some) <= 46
+    assert max(len(one.ids) for one in some) <= 90
     lines = {line: document for document in documents for line in document}
     for short, long in zip(alone, some, strict=True):
         assert short.truth == long.truth
@@ -142,7 +141,7 @@ def test_what_is_true_of_a_document_depends_on_all_of_it(tokenizer: Tokenizer, d
         document = lines[" ".join(short.words)]
         place = document.index(" ".join(short.words))
         assert " ".join(short.words) in [one.replace("<eos>", "").strip() for one in text]
-        possible = next_words.hidden_word(process("tiny"), document, place, short.position)
+        possible = engine.world().hidden_word([one.split() for one in document], place, short.position)
         for word, p in short.truth.items():
             assert p == pytest.approx(possible[word] / sum(possible[other] for other in short.truth))
 

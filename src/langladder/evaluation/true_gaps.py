@@ -19,8 +19,6 @@ import numpy as np
 import torch
 
 from langladder.corpora import word_distributions
-from langladder.corpora.documents import next_words
-from langladder.corpora.documents.process import process
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.microworld import SENTENCE_COUNTS, grammar
 from langladder.corpora.word_distributions import GapWords
@@ -31,6 +29,7 @@ from langladder.models.encoders.bert import BERT
 from langladder.models.encoders.encoder import Masked, padded
 from langladder.text.tokenize.specials import EOS
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
+from microworld.engine import world
 
 SURE = 3
 """Number of sentences that are checked: a process must give their stored probabilities to count as the text's
@@ -128,14 +127,19 @@ def known_truth(documents: Sequence[Sequence[str]], log_probs: Sequence[float | 
     if not known:
         return None
     first = [p for p in log_probs[: len(documents[0])][:SURE] if p is not None]
+    reading = world().read(line.split() for line in documents[0][:SURE])
+    found = [math.fsum(line) for line in reading.log_probs] if reading else []
+    if first and len(found) == len(first) and all(abs(a - b) < 1e-6 for a, b in zip(found, first, strict=True)):
+        return Truth(_of_a_story, True)
     for size in SENTENCE_COUNTS:
-        sentences, source = grammar(size), process(size)  # type: ignore[arg-type]
+        sentences = grammar(size)  # type: ignore[arg-type]
         if all(abs(sentences.inside(line.split()) - p) < 1e-6 for line, p in known):
             return Truth(partial(_of_a_sentence, sentences), False)
-        found = list(source.log_probs(documents[0][:SURE]))
-        if first and len(found) == len(first) and all(abs(a - b) < 1e-6 for a, b in zip(found, first, strict=True)):
-            return Truth(partial(next_words.hidden_word, source), True)
     return None
+
+
+def _of_a_story(document: Sequence[str], line: int, place: int) -> GapWords:
+    return world().hidden_word([one.split() for one in document], line, place)
 
 
 def _of_a_sentence(sentences: Grammar, document: Sequence[str], line: int, place: int) -> GapWords:

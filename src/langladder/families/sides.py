@@ -57,7 +57,7 @@ class Side:
 
 
 _CORPORA, _READ, _LABELLED = "langladder.corpora", "langladder.text.read", "langladder.text.labelled"
-_CLEANING, _WRITING = "langladder.text.clean", f"{_CORPORA}.documents.writing"
+_CLEANING, _STORIES = "langladder.text.clean", f"{_CORPORA}.stories"
 
 _DECLARED = (
     Side(
@@ -67,7 +67,7 @@ _DECLARED = (
         group="corpus",
         sources={
             "sentences": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_text"),
-            "documents": Source(f"{_WRITING}.DocumentsConfig", f"{_WRITING}.write_documents"),
+            "stories": Source(f"{_STORIES}.StoriesConfig", f"{_STORIES}.write_stories"),
             "files": Source(f"{_READ}.files.TextSource", f"{_READ}.files.read_text"),
             "hub": Source(f"{_READ}.hub.HubSource", f"{_READ}.hub.read_hub"),
         },
@@ -84,7 +84,7 @@ _DECLARED = (
         group="parallel",
         sources={
             "sentences": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_parallel"),
-            "documents": Source(f"{_WRITING}.PairedDocumentsConfig", f"{_WRITING}.write_paired_documents"),
+            "stories": Source(f"{_STORIES}.PairedStoriesConfig", f"{_STORIES}.write_pairs"),
             "files": Source(f"{_READ}.pairs.ParallelSource", f"{_READ}.pairs.read_parallel"),
             "hub": Source(f"{_READ}.hub.HubParallelSource", f"{_READ}.hub.read_hub_parallel"),
         },
@@ -101,7 +101,7 @@ _DECLARED = (
         group="labels",
         sources={
             "sentences": Source(f"{_CORPORA}.labelled.LabelledWorldConfig", f"{_CORPORA}.labelled.write_labels"),
-            "documents": Source(f"{_WRITING}.LabelledDocumentsConfig", f"{_WRITING}.write_labelled_documents"),
+            "stories": Source(f"{_STORIES}.LabelledStoriesConfig", f"{_STORIES}.write_labels"),
             "files": Source(f"{_LABELLED}.label_files.LabelledSource", f"{_LABELLED}.label_files.read_labels"),
         },
         languages=("language",),

@@ -19,7 +19,7 @@ from langladder.ground.errors import InputError
 VARIABLE = "LANGLADDER_PLUGINS"
 _PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII)
-OWN = ("langladder", "pipeline")
+OWN = ("langladder", "microworld", "pipeline")
 
 
 def listed() -> tuple[str, ...]:

@@ -9,11 +9,11 @@ import torch
 
 from langladder.answers.score import score_sentences
 from langladder.answers.surprisal import bits_of_rows, guess, row_of, surprisals
-from langladder.corpora.documents.process import process
 from langladder.corpora.microworld import grammar
 from langladder.faces.explorer import microworld
 from langladder.faces.report.selection import hue_of
 from langladder.text.tokenize.specials import BOS, EOS
+from microworld.engine import world
 
 MODELS = ("kneser_ney", "lstm", "gpt")
 true_words: Any = microworld.true_words  # JSON, as the page reads it
@@ -111,19 +111,21 @@ def test_what_was_expected_in_the_place_of_a_token(ask, models, name) -> None:
     assert "tokens 0 to" in answer["error"]["message"]
 
 
-def test_the_truth_of_a_document_is_the_processes(ask) -> None:
-    """A text is the beginning of a document: what a line says is known in the next."""
-    lines = ["john comes from paris .", "he lives in paris ."]
-    found = ask("/api/surprisal/truth", {"texts": ["\n\n".join(lines), "john sleep .\njohn comes from paris ."]})
+def test_the_truth_of_a_story_is_the_worlds(ask) -> None:
+    """A text is the beginning of a story: what a line says is known in the next."""
+    lines = ["john is a farmer from paris who likes tea .", "he lives in paris ."]
+    found = ask("/api/surprisal/truth", {"texts": ["\n\n".join(lines), f"john sleep .\n{lines[0]}"]})
     assert found["known"]
     inside, other = found["texts"]
-    bits = -math.fsum(process("tiny").log_probs(lines)) / math.log(2)
+    reading = world().read([line.split() for line in lines])
+    assert reading is not None
+    bits = -math.fsum(p for line in reading.log_probs for p in line) / math.log(2)
     assert sum(word["bits"] for word in inside) == pytest.approx(bits)
     assert [word["text"] for word in inside] == [*lines[0].split(), "<eos>", *lines[1].split(), "<eos>"]
-    assert inside[9]["text"] == "paris" and {word for word, _ in inside[9]["likeliest"]} == {"paris", "france"}
+    assert inside[14]["text"] == "paris" and inside[14]["likeliest"] == [["paris", 1.0]]
     assert len(inside[3]["likeliest"]) == 5
-    assert [word["bits"] is None for word in other] == [False, *[True] * 9]
-    assert [word["entropy"] is None for word in other] == [False, False, *[True] * 8]
+    assert [word["bits"] is None for word in other] == [False, *[True] * 14]
+    assert [word["entropy"] is None for word in other] == [False, False, *[True] * 13]
 
 
 def test_the_truth_of_independent_sentences_is_the_grammars() -> None:
@@ -175,14 +177,13 @@ def test_probes_are_offered(ask) -> None:
 
 
 def test_what_is_kept_of_the_grammar_has_a_bound(monkeypatch) -> None:
-    for world, kept, most in (
-        (SENTENCES_OF_TINY, lambda: microworld._next_words("tiny"), lambda kept: kept.symbols),
-        (microworld.Learnt("tiny", True), lambda: process("tiny"), lambda kept: kept.language.grammar.symbols),
-    ):
-        before, first = microworld.true_words(world, "the cat sleeps ."), kept()
-        with monkeypatch.context() as lower:
-            lower.setattr(microworld, "MOST_SYMBOLS", most(first) - 1)
-            assert microworld.true_words(world, "the cat sleeps .") == before
-        assert kept() is not first
-        assert most(kept()) < most(first)
-        assert microworld.true_words(world, "the cat sleeps .") == before
+    def kept() -> Any:
+        return microworld._next_words("tiny")
+
+    before, first = microworld.true_words(SENTENCES_OF_TINY, "the cat sleeps ."), kept()
+    with monkeypatch.context() as lower:
+        lower.setattr(microworld, "MOST_SYMBOLS", first.symbols - 1)
+        assert microworld.true_words(SENTENCES_OF_TINY, "the cat sleeps .") == before
+    assert kept() is not first
+    assert kept().symbols < first.symbols
+    assert microworld.true_words(SENTENCES_OF_TINY, "the cat sleeps .") == before

@@ -8,7 +8,7 @@ A probe is a logistic regression, so it finds only what a layer shows linearly. 
 grammar knows:
 
     speech    the part of speech of every word of a sentence
-    number    of a verb, read at the word before it: "the dogs that chase a cat" → plural. The verb is not shown
+    number    of a verb, read at the word before it: "the dogs that she fed in the yard" → plural. The verb is not shown
     answer    the kind of answer that a question asks for (person, place, food, …), read at its question mark
 
 The deep BiLSTM is ELMo's: two language models, forwards and backwards, whose states are concatenated layer by layer,
@@ -26,8 +26,6 @@ import numpy as np
 import torch
 from pydantic import Field, model_validator
 
-from langladder.corpora.documents.grammar import STATES
-from langladder.corpora.documents.process import process
 from langladder.corpora.labelled import LabelledWorldConfig, TaggedWorldConfig, drawing
 from langladder.corpora.lexicon import Size
 from langladder.experiments.comparison import Change, Comparison, Measure, Scored
@@ -47,6 +45,8 @@ from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
+from microworld.engine import world
+from microworld.questions import agreeing
 
 Kind = Literal["bilm", "bert", "gpt"]
 Task = Literal["speech", "number", "answer"]
@@ -72,21 +72,18 @@ def parts_of_speech(size: Size, random: Random) -> Iterator[Labelled]:
         yield Labelled(list(row["words"]), dict(enumerate(row["tags"])))
 
 
-def numbers(size: Size, random: Random) -> Iterator[Labelled]:
-    """Subjects with a relative clause, with the number of the verb that follows, singular and plural in turn.
+def numbers(_size: Size, random: Random) -> Iterator[Labelled]:
+    """Things with a relative clause, with the number of the verb that follows, singular and plural in turn.
 
     The last word is the clause's, so its own number does not show that of the verb.
     """
-    grammar, wanted = process(size).language.grammar, "s"
+    wanted = "s"
     while True:
-        node = grammar.sample(("General", random.choice(("animal", "person"))), random.randrange(len(STATES)), random)
-        predicate = node.rule.source[1]
-        assert isinstance(predicate, tuple)
-        *_, number, tense = predicate  # "Predicate", noun, number, tense
-        words = node.children[0].source()
-        if "that" in words and tense != "past" and number == wanted:
-            yield Labelled(words, {len(words) - 1: str(number)})
-            wanted = "p" if wanted == "s" else "s"
+        for line in world().draw(random):
+            place, number, clauses = agreeing(line.words) or (0, "", 0)
+            if clauses and number == wanted:
+                yield Labelled(line.words[:place], {place - 1: number})
+                wanted = "p" if wanted == "s" else "s"
 
 
 def questions(size: Size, random: Random) -> Iterator[Labelled]:

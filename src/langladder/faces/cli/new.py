@@ -213,7 +213,10 @@ def stages_text(text: str) -> str:
     found = f"# The stages of langladder {_version()}. `langladder new --update .` rewrites this file.\n"
     found += text[text.index("metrics:") :]
     for old, new in (
-        ("deps: [conf, params.yaml, pipeline, src/langladder, ", "deps: [conf, params.yaml, requirements.txt, "),
+        (
+            "deps: [conf, params.yaml, pipeline, src/langladder, src/microworld, ",
+            "deps: [conf, params.yaml, requirements.txt, ",
+        ),
         ("scenes: conf/scenes", "scenes: requirements.txt # needs no input files"),
         ("speech: conf/speech", "speech: requirements.txt"),
     ):

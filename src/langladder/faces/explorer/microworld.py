@@ -11,9 +11,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from langladder.corpora.documents.next_words import next_words
-from langladder.corpora.documents.process import Reader, process
-from langladder.corpora.documents.words import language
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.instructions.demonstrations import InstructionsConfig, demonstrations
 from langladder.corpora.instructions.judge import judge
@@ -24,13 +21,14 @@ from langladder.faces.http.server import Json
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import Dialogue
+from microworld.engine import world
 
 SIZES: dict[str, Size] = {"tiny": "tiny", "small": "small", "medium": "small", "base": "base"}
 """Size of a ladder → of its microworld."""
 CORPORA = {"microworld": True, "microworld_sentences": False}
 """Corpora whose truth is known; whether they are documents."""
 MOST_WORDS = 120  # of a sentence
-MOST_SYMBOLS = 60_000  # cached expansions of the grammar, about 250 MB (sentences); then the cache is cleared
+MOST_SYMBOLS = 60_000  # cached expansions of the grammar of sentences, about 250 MB; then the cache is cleared
 END = "<eos>"
 DRAWN = {"train": 8_000, "unseen": 800}
 """Requests of each split that the judge knows."""
@@ -62,7 +60,7 @@ def learnt(project: Path) -> Learnt | None:
         return Learnt("small", (truth / "floors.json").is_file()) if found else None
 
 
-def true_words(world: Learnt, text: str) -> list[Json]:
+def true_words(learnt: Learnt, text: str) -> list[Json]:
     """Each word of a text, the ends of its lines included: {"text", "bits", "entropy", "likeliest"}.
 
     If documents were learnt, the text is the beginning of one, one sentence per line; else its lines are independent.
@@ -73,29 +71,17 @@ def true_words(world: Learnt, text: str) -> list[Json]:
     """
     lines = [line.split() for line in text.splitlines() if line.strip()] or [[]]
     found: list[Json] = []
-    for line, truths in zip(
-        lines, (_of_a_document if world.documents else _of_sentences)(world.size, lines), strict=True
-    ):
+    drawn = _of_a_story(lines) if learnt.documents else _of_sentences(learnt.size, lines)
+    for line, truths in zip(lines, drawn, strict=True):
         truths += [{}] * (len(line) + 1 - len(truths))
         found += [_word(word, truth) for word, truth in zip([*line, END], truths, strict=True)]
     return found
 
 
-def _of_a_document(size: Size, lines: Sequence[list[str]]) -> Iterator[list[dict[str, float]]]:
+def _of_a_story(lines: Sequence[list[str]]) -> Iterator[list[dict[str, float]]]:
     """The distributions of the next words of each line, given the lines before."""
-    reader: Reader | None = Reader()
-    for line in lines:
-        if reader is None:  # the line before is impossible
-            yield []
-            continue
-        with _lock:
-            source = process(size)
-            yield next_words(source, reader, line[:MOST_WORDS])
-            read = source.read(reader, " ".join(line))
-            if source.language.grammar.symbols > MOST_SYMBOLS:
-                process.cache_clear()
-                language.cache_clear()
-        reader = read[0] if read else None
+    for number, line in enumerate(lines):
+        yield [world().next_words(readers) for readers in world().prefixes(lines[:number], line[:MOST_WORDS])]
 
 
 def _of_sentences(size: Size, lines: Sequence[list[str]]) -> Iterator[list[dict[str, float]]]:
