@@ -148,9 +148,10 @@ def test_a_corpus_depends_on_what_makes_it_alone() -> None:
     made = {key: modules_of("corpus", {"corpus": {"_maker_": one.function}}) for key, one in sources.items()}
     for (side, kind), modules in made.items():
         reads = side in ("questions", "instructions")  # their rows stand in one module with those who read files
-        drawn = kind in ("microworld", "sentences", "documents")
+        drawn = kind in ("microworld", "sentences", "stories")
         assert not drawn or reads or "langladder.text.read.files" not in modules, side
-        assert ("langladder.corpora.grammar" in modules) == drawn
+        assert ("langladder.corpora.grammar" in modules) == (kind in ("microworld", "sentences"))
+        assert ("microworld.engine" in modules) == (kind == "stories")
         assert ("langladder.corpora.speech" in modules) == (side == "speech")
         assert ("langladder.text.read.hub" in modules) == (kind == "hub")
 

@@ -1,4 +1,4 @@
-"""microworld's stories as corpora of the pipeline: text with its floors, English–Esperanto pairs, labelled texts.
+"""microworld's stories as corpora of the pipeline: text with its floors, pairs, labelled texts, tagged lines.
 
 What is drawn, and its probabilities, are those of the package `microworld`; here it gets its files.
 """
@@ -19,10 +19,10 @@ from pydantic import Field
 from langladder.ground.artefacts import write_json
 from langladder.ground.progress import tracked
 from langladder.ground.schema import Config
-from langladder.text.labelled.labelled import LABELLED
+from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.storage.shards import SPLITS, TEXT
 from langladder.text.storage.tables import write_table
-from microworld.corpora import SIZES, Size, Task, draw_labels, draw_pairs, draw_text, shards
+from microworld.corpora import SIZES, Size, Tagging, Task, draw_labels, draw_pairs, draw_tags, draw_text, shards
 from microworld.engine import world
 from microworld.floors import window_floor
 from microworld.questions import write_questions
@@ -151,4 +151,27 @@ def write_labels(config: LabelledStoriesConfig, folder: Path) -> dict[str, Any]:
         rows: Sequence[dict[str, Any]] = list(tracked(drawn, f"drawing {split}", total=count, unit="examples"))
         write_table(folder / f"{split}.parquet", pa.Table.from_pylist(rows, schema=LABELLED))
         facts[split] = {"examples": count}
+    return {"splits": facts}
+
+
+class TaggedStoriesConfig(Config):
+    """Settings of tagged lines; `examples`: of the training split, instead of the number that belongs to the size."""
+
+    size: Size = "small"
+    seed: int = Field(default=1, ge=0)
+    task: Tagging = "pos"
+    examples: int | None = Field(default=None, ge=10)
+
+
+def write_tags(config: TaggedStoriesConfig, folder: Path) -> dict[str, Any]:
+    """Draw tagged lines into a folder; see `write_labels`."""
+    facts = {}
+    for split, standard in zip(SPLITS, SIZES[config.size].tagged, strict=True):
+        count = config.examples if config.examples and split == "train" else standard
+        rows = [
+            {**row, "log_prob": 0.0, "ceilings": [1.0] * len(row["words"])}
+            for row in tracked(draw_tags(config.seed, split, count, config.task), f"drawing {split}", total=count)
+        ]
+        write_table(folder / f"{split}.parquet", pa.Table.from_pylist(rows, schema=TAGGED))
+        facts[split] = {"sentences": count}
     return {"splits": facts}

@@ -115,7 +115,7 @@ _DECLARED = (
         unit="sentences",
         group="tags",
         sources={
-            "sentences": Source(f"{_CORPORA}.labelled.TaggedWorldConfig", f"{_CORPORA}.labelled.write_tags"),
+            "stories": Source(f"{_STORIES}.TaggedStoriesConfig", f"{_STORIES}.write_tags"),
             "files": Source(f"{_LABELLED}.tag_files.TaggedSource", f"{_LABELLED}.tag_files.read_tags"),
         },
         languages=("language",),

@@ -18,6 +18,7 @@ characters, and there are no residual connections.
 Shape legend: B rows, T tokens, K labelled words, D width, N layers.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -26,7 +27,7 @@ import numpy as np
 import torch
 from pydantic import Field, model_validator
 
-from langladder.corpora.labelled import LabelledWorldConfig, TaggedWorldConfig, drawing
+from langladder.corpora.labelled import LabelledWorldConfig, drawing
 from langladder.corpora.lexicon import Size
 from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
@@ -45,6 +46,7 @@ from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
+from microworld.corpora import draw_tags
 from microworld.engine import world
 from microworld.questions import agreeing
 
@@ -64,12 +66,10 @@ class Labelled(NamedTuple):
     labels: dict[int, str]
 
 
-def parts_of_speech(size: Size, random: Random) -> Iterator[Labelled]:
-    """Sentences with the part of speech of every word; no text is ambiguous."""
-    draw = drawing(TaggedWorldConfig(size=size, task="pos", ambiguity=0.0))
-    while True:
-        row = draw(random)
-        yield Labelled(list(row["words"]), dict(enumerate(row["tags"])))
+def parts_of_speech(_size: Size, random: Random) -> Iterator[Labelled]:
+    """Lines of stories with the part of speech of every word."""
+    for row in draw_tags(random.randrange(2**31), "probe", sys.maxsize, "pos"):
+        yield Labelled(row["words"], dict(enumerate(row["tags"])))
 
 
 def numbers(_size: Size, random: Random) -> Iterator[Labelled]:

@@ -1,0 +1,113 @@
+"""microworld's stories as files of the pipeline: what is in them, and that the truth beside them is theirs."""
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from langladder.corpora.stories import (
+    LabelledStoriesConfig,
+    PairedStoriesConfig,
+    StoriesConfig,
+    TaggedStoriesConfig,
+    stories_of,
+    write_labels,
+    write_pairs,
+    write_stories,
+    write_tags,
+)
+from langladder.text.storage.shards import SPLITS
+from langladder.text.storage.tables import read_table
+from microworld.corpora import SIZES
+from microworld.engine import world
+from microworld.lexicon import MOODS, SUBJECTS
+
+TINY = SIZES["tiny"]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("text")
+    write_stories(StoriesConfig(size="tiny", seed=1, stories=60), folder)
+    return folder
+
+
+def test_a_split_holds_its_stories_and_documents_are_numbered_through(text: Path) -> None:
+    tables = {split: read_table(text / split) for split in SPLITS}
+    numbers = {split: list(dict.fromkeys(table["document"].to_pylist())) for split, table in tables.items()}
+    assert [len(one) for one in numbers.values()] == [60, *TINY.stories[1:]]
+    assert [number for one in numbers.values() for number in one] == list(range(60 + sum(TINY.stories[1:])))
+    assert tables["train"]["log_prob"].null_count == tables["train"].num_rows
+    texts = {split: {json.dumps(story) for story in stories_of(table)} for split, table in tables.items()}
+    assert not texts["train"] & (texts["validation"] | texts["test"])
+
+
+def test_the_floor_is_that_of_the_stored_lines(text: Path) -> None:
+    table = read_table(text / "test")
+    floors = json.loads((text / "truth" / "floors.json").read_text())
+    total, words = 0.0, 0
+    for story in stories_of(table):
+        reading = world().read(story)
+        assert reading is not None
+        total += math.fsum(p for line in reading.log_probs for p in line)
+        words += sum(len(line) + 1 for line in story)
+    assert floors["document"] == pytest.approx(math.exp(-total / words), abs=1e-5)
+    alone, one, four = (window["perplexity"] for window in floors["windows"])
+    assert alone > one > four > floors["document"]
+    assert all(0 < window["error_percent"] < 10 for window in floors["windows"])
+
+
+def test_same_settings_same_bytes(tmp_path: Path) -> None:
+    for folder, seed in (("a", 3), ("b", 3), ("c", 4)):
+        write_labels(LabelledStoriesConfig(size="tiny", seed=seed, examples=12), tmp_path / folder)
+    a, b, c = ((tmp_path / folder / "train.parquet").read_bytes() for folder in "abc")
+    assert a == b != c
+
+
+def test_no_source_of_train_is_in_validation_or_test(tmp_path: Path) -> None:
+    write_pairs(PairedStoriesConfig(size="tiny", pairs=300), tmp_path)
+    sources = {split: set(pq.read_table(tmp_path / f"{split}.parquet")["source"].to_pylist()) for split in SPLITS}
+    assert len(sources["train"]) > 290 and not sources["train"] & (sources["validation"] | sources["test"])
+    first = pq.read_table(tmp_path / "train.parquet").slice(0, 1).to_pylist()[0]
+    assert first["source"].count(" .") + first["source"].count(" ?") == 2  # two lines
+
+
+@pytest.mark.parametrize(("task", "names"), [("mood", MOODS), ("subject", SUBJECTS)])
+def test_labels_are_drawn_with_their_probabilities(tmp_path: Path, task: str, names: tuple[str, ...]) -> None:
+    write_labels(LabelledStoriesConfig(size="small", seed=1, task=task, examples=20), tmp_path)  # type: ignore[arg-type]
+    rows = pq.read_table(tmp_path / "test.parquet").to_pylist()
+    shares = Counter(row["label"] for row in rows)
+    assert set(shares) == set(names) and max(shares.values()) < 1.4 * len(rows) / len(names)
+    assert all(row["log_prob"] <= math.log(row["ceiling"]) + 1e-8 for row in rows)
+    assert 0.9 < sum(row["ceiling"] for row in rows) / len(rows) < 1
+    # where there is one best guess, it is right as often as its probability says
+    sure = [row for row in rows if row["ceiling"] > 0.5]
+    p = sum(row["ceiling"] for row in sure) / len(sure)
+    right = sum(abs(math.exp(row["log_prob"]) - row["ceiling"]) < 1e-8 for row in sure) / len(sure)
+    assert right == pytest.approx(p, abs=4 * math.sqrt(p * (1 - p) / len(sure)) + 1e-3)
+
+
+def test_a_word_has_the_tag_of_its_place(tmp_path: Path) -> None:
+    write_tags(TaggedStoriesConfig(size="small", seed=1, examples=10), tmp_path)
+    rows = pq.read_table(tmp_path / "test.parquet").to_pylist()
+    tags: dict[str, set[str]] = {}
+    for row in rows:
+        assert len(row["words"]) == len(row["tags"]) == len(row["ceilings"])
+        for word, tag in zip(row["words"], row["tags"], strict=True):
+            tags.setdefault(word, set()).add(tag)
+    assert tags["her"] == {"DET", "PRON"} and tags["lost"] == {"ADJ", "VERB"} and tags["likes"] == {"VERB"}
+    assert tags["paris"] == {"PROPN"} == tags["france"] and tags["french"] == {"NOUN"}
+
+
+def test_names_are_persons_or_places(tmp_path: Path) -> None:
+    write_tags(TaggedStoriesConfig(size="tiny", seed=1, task="entities", examples=10), tmp_path)
+    found = {
+        (word, tag)
+        for row in pq.read_table(tmp_path / "test.parquet").to_pylist()
+        for word, tag in zip(row["words"], row["tags"], strict=True)
+    }
+    assert {tag for _, tag in found} == {"O", "B-PER", "B-LOC"}
+    assert ("london", "B-LOC") in found and ("john", "B-PER") in found and ("is", "O") in found
