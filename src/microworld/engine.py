@@ -226,8 +226,9 @@ class World:
         self.start: _Rule = self.symbol(LINE, "")  # type: ignore[assignment]
         states = self.extent.states
         self.prior = np.full(states, 1 / states)
-        same_subject = np.kron(np.eye(self.extent.subjects), np.ones((self.extent.moods, self.extent.moods)))
-        self.turn = (same_subject - np.eye(states)) / max(1, self.extent.moods - 1)  # (states before, states after)
+        moods = self.extent.moods
+        other = (np.ones((moods, moods)) - np.eye(moods)) / (moods - 1) if moods > 1 else np.eye(1)
+        self.turn = np.kron(np.eye(self.extent.subjects), other)  # (states before, states after)
         self._priors: dict[tuple[str, str], Words] = {}
 
     def symbol(self, one: Symbol, place: str) -> Part:
@@ -511,7 +512,7 @@ class World:
             readers = list(self.ended(self.read_words(readers, line)))
             total = sum(float(one.belief.sum()) for one in readers)
             for one in readers:
-                one.belief = one.belief / total
+                one.belief = one.belief / total  # the product of a hundred lines is no floating-point number
         return self.read_words(readers, words)
 
     def prefixes(self, lines: Iterable[Sequence[str]], words: Iterable[str]) -> Iterator[list[Reader]]:
@@ -523,6 +524,7 @@ class World:
             yield readers
 
     def read_words(self, readers: list[Reader], words: Iterable[str]) -> list[Reader]:
+        """Readers after the first words of a line, from readers between lines."""
         for one in readers:
             one.stack.append(self.start)
         for word in words:

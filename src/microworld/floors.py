@@ -28,7 +28,7 @@ class Floor(NamedTuple):
     """The floor of a reader.
 
     Attributes:
-        nats: per word. error: standard error of nats, from the lines that it was measured on.
+        nats: per word. error: standard error of nats, from the lines that it was measured on; inf if there was one.
     """
 
     nats: float
@@ -128,7 +128,8 @@ class Structures:
         if isinstance(symbol, _Say):
             return set(symbol.forms[-1].words)
         if isinstance(symbol, _Known):
-            return set(self.world.prior_words(symbol).words)
+            words = self.world.prior_words(symbol).words
+            return {symbol.follows[word] for word in words} if symbol.follows else set(words)
         return {str(symbol)}
 
 
@@ -170,9 +171,17 @@ def window_floor(
         seen: how many lines before the predicted one are seen.
         count: lines that are predicted, drawn from all.
         ends: how many ends a line has that count as words (0 or 1; they are certain).
+
+    Raises:
+        ValueError: a story is not of this world.
     """
     structures = Structures(world)
-    exact = [[math.fsum(line) for line in reading.log_probs] for reading in map(world.read, stories) if reading]
+    exact = []
+    for number, story in enumerate(stories, start=1):
+        reading = world.read(story)
+        if reading is None:
+            raise ValueError(f"story {number} is not of this world")
+        exact.append([math.fsum(line) for line in reading.log_probs])
     where = [(story, line) for story, lines in enumerate(stories) for line in range(len(lines))]
     chosen = rng.sample(where, min(count, len(where)))
     losses = np.array(
@@ -180,7 +189,8 @@ def window_floor(
     )  # nats a line
     words = np.array([len(stories[s][t]) + ends for s, t in chosen])
     ratio = losses.sum() / words.sum()
-    error = math.sqrt(((losses - ratio * words) ** 2).sum() * len(words) / (len(words) - 1)) / words.sum()
+    squares = ((losses - ratio * words) ** 2).sum()
+    error = math.sqrt(squares * len(words) / (len(words) - 1)) / words.sum() if len(words) > 1 else math.inf
     whole = document_floor(exact, stories, ends=ends)
     return Floor(whole.nats + float(ratio), float(error))
 

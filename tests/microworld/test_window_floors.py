@@ -1,0 +1,113 @@
+"""The floors of readers who saw only some lines, against sums over all that they did not see."""
+
+import math
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from microworld.engine import World, world
+from microworld.floors import Structures, check, document_floor, window_floor, window_log_prob
+from microworld.lexicon import Extent
+from tests.microworld.enumeration import Text, probabilities, probability
+
+SMALL = Path(__file__).with_name("small.rules")
+
+
+@pytest.fixture(scope="module")
+def small() -> World:
+    return World(Extent(subjects=2, moods=2, words=2), SMALL)
+
+
+@pytest.fixture(scope="module")
+def least() -> World:
+    return World(Extent(subjects=2, moods=2, words=1), SMALL)
+
+
+def drawn(world: World, seed: str, lines: int) -> Text:
+    return tuple(tuple(line.words) for line in world.draw(Random(seed), lines))
+
+
+@pytest.mark.parametrize("story", range(8))
+def test_a_second_line_alone_is_its_sum_over_all_first_lines(small: World, story: int) -> None:
+    text = drawn(small, f"second {story}", 2)
+    expected = math.log(sum(probability(small, (first, text[1])) for (first,) in probabilities(small, 1)))
+    assert window_log_prob(small, Structures(small), text, 1, 0) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("story", range(8))
+def test_a_third_line_after_the_second_is_its_sum_over_all_first_lines(small: World, story: int) -> None:
+    text = drawn(small, f"third {story}", 3)
+    firsts = [first for (first,) in probabilities(small, 1)]
+    both = sum(probability(small, (first, *text[1:])) for first in firsts)
+    expected = math.log(both / sum(probability(small, (first, text[1])) for first in firsts))
+    assert window_log_prob(small, Structures(small), text, 2, 1) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_third_line_alone_is_its_sum_over_all_texts(least: World) -> None:
+    structures, by_last = Structures(least), dict[tuple[str, ...], float]()
+    for text, p in probabilities(least, 3).items():
+        by_last[text[2]] = by_last.get(text[2], 0.0) + p
+    for line, p in by_last.items():
+        assert window_log_prob(least, structures, ((), (), line), 2, 0) == pytest.approx(math.log(p), rel=1e-9)
+
+
+def test_in_the_whole_language_a_second_line_is_its_sum_over_all_first_lines() -> None:
+    english = World(Extent(subjects=2, moods=2, words=2))
+    firsts = [first for (first,) in probabilities(english, 1)]
+    for story in range(4):
+        text = drawn(english, f"english {story}", 2)
+        expected = math.log(sum(probability(english, (first, text[1])) for first in firsts))
+        assert window_log_prob(english, Structures(english), text, 1, 0) == pytest.approx(expected, rel=1e-9)
+
+
+def test_who_saw_all_lines_reads_as_the_engine_does() -> None:
+    here, text = world(), drawn(world(), "all", 7)
+    reading = here.read(text)
+    assert reading is not None
+    for line in range(7):
+        expected = math.fsum(reading.log_probs[line])
+        assert window_log_prob(here, Structures(here), text, line, line) == pytest.approx(expected, rel=1e-9)
+
+
+def test_memories_without_values_are_as_frequent_as_their_probabilities() -> None:
+    here, rng, draws, line = world(), Random("memories"), 1_500, 5
+    counts: Counter[tuple[object, ...]] = Counter()
+    for _ in range(draws):
+        readers = here.begun([one.words for one in here.draw(rng, line)])
+        counts[readers[0].memory.forgotten().key()] += 1
+    expected = {memory.key(): p for memory, p in Structures(here).before(line)}
+    assert math.fsum(expected.values()) == pytest.approx(1, abs=1e-12)
+    assert counts.keys() <= expected.keys()
+    for key, p in expected.items():
+        assert abs(counts[key] - p * draws) <= 5 * math.sqrt(p * draws * (1 - p)) + 1, key
+
+
+def test_the_floor_falls_with_the_lines_that_are_seen_to_that_of_the_whole_story() -> None:
+    here = world()
+    stories = [drawn(here, f"floor {number}", 9) for number in range(12)]
+    log_probs = [[math.fsum(line) for line in here.read(text).log_probs] for text in stories]
+    floors = [window_floor(here, stories, seen, 60, Random(1)) for seen in (0, 1, 3)]
+    whole = document_floor(log_probs, stories)
+    assert floors[0].nats > floors[1].nats > floors[2].nats > whole.nats
+    assert window_floor(here, stories, 9, 60, Random(1)).nats == pytest.approx(whole.nats, rel=1e-9)
+    assert all(0 < floor.error < 0.2 for floor in floors)
+
+
+def test_the_end_of_a_line_may_count_as_a_certain_word() -> None:
+    assert document_floor([[-6.0]], [[["a", "b"]]]).perplexity == pytest.approx(math.exp(3))
+    assert document_floor([[-6.0]], [[["a", "b"]]], ends=1).perplexity == pytest.approx(math.exp(2))
+
+
+def test_floors_of_a_story_of_another_world_are_refused() -> None:
+    with pytest.raises(ValueError, match="story 2 is not of this world"):
+        window_floor(world(), [drawn(world(), "one", 2), [["no", "such", "line"]]], 0, 2, Random(1))
+
+
+def test_the_error_of_one_line_is_unknown() -> None:
+    assert math.isinf(window_floor(world(), [drawn(world(), "one", 1)], 0, 1, Random(1)).error)
+
+
+def test_the_rules_are_ll1() -> None:
+    check(world())
