@@ -184,8 +184,8 @@ def surprisals(drawn: World, reader: World, stories: int) -> np.ndarray:
     return np.array(found)
 
 
-def test_a_story_of_a_hundred_lines_has_next_words(small: World) -> None:
-    story = words(small.draw(Random("long"), 100))
+def test_a_story_of_hundreds_of_lines_has_next_words(small: World) -> None:
+    story = words(small.draw(Random("long"), 400))
     chances = small.next_words(small.begun(story[:-1], story[-1][:1]))
     assert sum(chances.values()) == pytest.approx(1, abs=1e-12)
     reading = small.read(story)
