@@ -19,6 +19,7 @@ such a reader is a list of readers, one each.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
@@ -29,7 +30,7 @@ import numpy as np
 
 from microworld import lexicon
 from microworld.lexicon import HERE, MOODS, SUBJECTS, Extent, Words, table
-from microworld.memory import EFFECTS, FEATURES, UNKNOWN, Memory
+from microworld.memory import EFFECTS, FEATURES, SEXES, UNKNOWN, Memory, parameters
 from microworld.notation import Call, Effect, Known, RuleError, Rules, Say, Symbol, Word, read_rules
 
 LINE = Call("line", ())
@@ -47,8 +48,7 @@ class _Say:
     __slots__ = ("form", "forms", "given", "kind", "remembered", "slot", "table", "whose")
 
     def __init__(self, one: Say, world: "World") -> None:
-        if one.table not in world.classes:
-            raise RuleError(f"there is no class {one.table}")
+        _check_say(one, world)
         self.table, self.form, self.slot, self.whose, self.given = one
         self.remembered = one.slot in PRIORS
         words, given = world.classes[one.table], world.slots.get(one.given, "")
@@ -61,7 +61,10 @@ class _Say:
 
     def words(self, memory: Memory) -> Words:
         """Its words here."""
-        return self.forms[memory.heard[self.given]] if self.given else self.forms[-1]
+        try:
+            return self.forms[memory.heard[self.given]] if self.given else self.forms[-1]
+        except KeyError as error:
+            raise RuleError(f"{self.table}|{self.given}: no word {self.given} comes before it in the line") from error
 
     def learn(self, memory: Memory, word: str, number: int, words: Words) -> None:
         """What the memory keeps of the word."""
@@ -71,23 +74,48 @@ class _Say:
             memory.heard[self.slot] = words.rows[number]
 
 
+def _check_say(one: Say, world: "World") -> None:
+    """What is remembered of a person is a word of its class, in the form of that person, that no mood tilts."""
+    if one.table not in world.classes:
+        raise RuleError(f"there is no class {one.table} ({', '.join(world.classes)})")
+    if one.slot in PRIORS:
+        line, whose = world.classes[one.table].line, ("",) if one.slot == "saying" else SEXES
+        if one.table != PRIORS[one.slot] or one.whose not in whose or line.tilt == "mood":
+            raise RuleError(f"{one.table}>{one.slot}: what is remembered as {one.slot} is a {PRIORS[one.slot]} "
+                            f"of a person ({', '.join(SEXES)}), which no mood tilts")  # fmt: skip
+        if one.form != (one.whose if one.whose in line.forms else ""):
+            raise RuleError(f"{one.table}>{one.slot}.{one.whose}: its form is that of the person, not {one.form}")
+    elif one.whose:
+        raise RuleError(f"{one.slot}.{one.whose}: of a person one remembers {', '.join(PRIORS)}")
+    if one.given and world.slots.get(one.given) not in world.classes[one.table].company:
+        raise RuleError(f"{one.table}|{one.given}: no company of {one.table} is remembered as {one.given}")
+
+
+def _check_arguments(name: str, arguments: tuple[str, ...]) -> None:
+    """The arguments of an effect or a feature are values of its parameters."""
+    allowed = parameters(name) if name != "turn" else []
+    if len(arguments) != len(allowed) or any(one not in values for one, values in zip(arguments, allowed, strict=True)):
+        shape = ".".join([name, *(f"({'|'.join(one)})" for one in allowed)])
+        raise RuleError(f"{'.'.join([name, *arguments])}: expected {shape}")
+
+
 class _Rule:
     """A rule with its parameters put in."""
 
     def __init__(self, call: Call, world: "World") -> None:
         self.call = call
         ways = world.rules.ways(call)
-        if not ways:
-            raise RuleError(f"{world.rules.path.name}: rule {call.rule} has no lines")
         self.written = ways
         self.places = [way.place for way in ways]
         self.constants = [way.weight for way in ways]
         self.curves = [[world.rules.curves[n] for n, _ in way.features if n in world.rules.curves] for way in ways]
         self.features = [[(n, a) for n, a in way.features if n not in world.rules.curves] for way in ways]
         for place, features in zip(self.places, self.features, strict=True):
-            for name, _ in features:
+            for name, arguments in features:
                 if name not in FEATURES:
                     raise RuleError(f"{place}: {name} is no number, no curve and no feature ({', '.join(FEATURES)})")
+                with at(place):
+                    _check_arguments(name, arguments)
         self.depends = sorted({one for features in self.features for one in features})
         self.on_line = any(self.curves)
         self.ways: list[tuple[Part, ...]] = [tuple(world.symbol(one, way.place) for one in way.symbols) for way in ways]
@@ -111,7 +139,11 @@ class _Rule:
                     weight *= values[one]
                 weights.append(weight)
             total = sum(weights)
-            shares = [weight / total for weight in weights] if total else weights
+            if not total:
+                here = ", ".join(f"{'.'.join((name, *more))} = {value:g}" for (name, more), value in values.items())
+                raise RuleError(f"{self.places[0]}: all lines of the rule {self.call.rule} have the weight 0 "
+                                f"in line {memory.line + 1} of a story{', where ' * bool(here)}{here}")  # fmt: skip
+            shares = [weight / total for weight in weights]
             found = self._weights[key] = (shares, list(accumulate(shares)))
         return found
 
@@ -127,8 +159,13 @@ class _Known:
         if one.slot in world.rules.derived:
             self.slot, name = world.rules.derived[one.slot]
             self.follows = {row[self.slot]: row[one.slot] for row in table(name)}
+        known = ", ".join([*PRIORS, *world.rules.derived])
         if self.slot not in PRIORS:
-            raise RuleError(f"${one.slot}: nothing of that name is remembered")
+            raise RuleError(f"${one.slot}: nothing of that name is remembered ({known})")
+        if one.whose not in (("",) if self.slot == "saying" else SEXES):
+            raise RuleError(f"${one.slot}.{one.whose}: what follows the dot is a person ({', '.join(SEXES)})")
+        if PRIORS[self.slot] not in world.classes:
+            raise RuleError(f"${one.slot}: there is no class {PRIORS[self.slot]}")
 
 
 class _Effect:
@@ -213,15 +250,20 @@ class World:
         """
         self.extent = extent or Extent()
         self.rules: Rules = read_rules(path)
+        if unknown := (curves or {}).keys() - self.rules.curves.keys():
+            raise RuleError(f"{path.name}: there is no curve {min(unknown)} ({', '.join(self.rules.curves)})")
+        lexicon.check_tables(self.rules)
         self.rules.curves.update(curves or {})
         self.classes = lexicon.classes(self.rules.classes, self.rules.company, self.extent)
         self.slots: dict[str, str] = {}  # slot of a line → its class
         for name in self.rules.rules:
-            for _, line in self.rules.rules[name].lines:
+            for place, line in self.rules.rules[name].lines:
                 for token in line.split():
                     head, _, slot = token.partition(">")
                     if slot and head[:1].isupper():
-                        self.slots[slot.split(".")[0].split("|")[0]] = head.split(".")[0]
+                        slot, table_name = slot.split(".")[0].split("|")[0], head.split(".")[0]
+                        if self.slots.setdefault(slot, table_name) != table_name:
+                            raise RuleError(f"{place}: {token}: {slot} is a {self.slots[slot]} in another line")
         self._symbols: dict[Symbol, Part] = {}
         self.start: _Rule = self.symbol(LINE, "")  # type: ignore[assignment]
         states = self.extent.states
@@ -240,10 +282,8 @@ class World:
             case Word(word):
                 made = word
             case Say() | Known():
-                try:
+                with at(place):
                     made = _Say(one, self) if isinstance(one, Say) else _Known(one, self)
-                except RuleError as error:
-                    raise RuleError(f"{place}: {error}") from error
             case Call():
                 rule = _Rule.__new__(_Rule)
                 self._symbols[one] = rule
@@ -251,7 +291,9 @@ class World:
                 return rule
             case Effect(name, arguments):
                 if name not in (*EFFECTS, "turn"):
-                    raise RuleError(f"{place}: !{name}: there is {', '.join(EFFECTS)}, turn")
+                    raise RuleError(f"{place}: !{name}: there is no such effect ({', '.join(EFFECTS)}, turn)")
+                with at(place):
+                    _check_arguments(name, arguments)
                 made = _Effect(name, arguments)
         self._symbols[one] = made
         return made
@@ -458,7 +500,7 @@ class World:
             if value != UNKNOWN:
                 return value == word
             return word in one.follows.values() if one.follows else word in self.prior_words(one).index
-        raise RuleError(f"a way to write a rule begins with an effect: {one}")
+        raise AssertionError(one)  # an effect; the notation has none at the beginning of a line
 
     # ---- what comes next
 
@@ -573,6 +615,15 @@ class World:
     def mood_of(self, state: int) -> str:
         """The mood of a state."""
         return MOODS[state % self.extent.moods]
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """File and line in front of what a RuleError says."""
+    try:
+        yield
+    except RuleError as error:
+        raise RuleError(f"{place}: {error}") from error
 
 
 def _value(one: _Known, memory: Memory) -> str:

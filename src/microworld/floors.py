@@ -13,13 +13,13 @@ mood keep it so. Nothing is sampled but the lines on which the floor is measured
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import NamedTuple
 
 import numpy as np
 
-from microworld.engine import LINES, Part, Reader, World, _Effect, _Known, _Rule, _Say
+from microworld.engine import LINES, Part, Reader, World, _Effect, _Known, _Rule, _Say, at
 from microworld.memory import UNKNOWN, Memory
 from microworld.notation import RuleError
 
@@ -41,12 +41,17 @@ class Floor(NamedTuple):
 
 
 class Structures:
-    """The chain of memories without values, line by line."""
+    """The chain of memories without values, line by line.
+
+    Attributes:
+        memories: key → memory. reached: rule, and key of the memory before it → P(key of the memory after it).
+        by_line: P(key of the memory before a line), line by line.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.memories: dict[tuple[object, ...], Memory] = {}
-        self._after: dict[tuple[_Rule, tuple[object, ...]], dict[tuple[object, ...], float]] = {}
+        self.reached: dict[tuple[_Rule, tuple[object, ...]], dict[tuple[object, ...], float]] = {}
         self.by_line: list[dict[tuple[object, ...], float]] = [{self._key(Memory()): 1.0}]
 
     def _key(self, memory: Memory) -> tuple[object, ...]:
@@ -69,21 +74,21 @@ class Structures:
 
     def after(self, rule: _Rule, key: tuple[object, ...]) -> dict[tuple[object, ...], float]:
         """Memory → its probability after a rule that was begun with a memory."""
-        known = self._after.get((rule, key))
+        known = self.reached.get((rule, key))
         if known is not None:
             return known
         memory, found = self.memories[key], dict[tuple[object, ...], float]()
         shares = rule.shares(memory)[0]
-        if not sum(shares):
-            raise RuleError(f"{rule.places[0]}: all ways of {rule.call.rule} have the weight 0 for {memory}")
         self._check(rule, memory, shares)
         for way, share in enumerate(shares):
             here = {key: share} if share else {}
             for symbol in rule.ways[way]:
+                if isinstance(symbol, (_Known, _Effect)):
+                    self._check_known(rule.places[way], symbol, here)
                 here = self._step(symbol, here)
             for one, p in here.items():
                 found[one] = found.get(one, 0.0) + p
-        self._after[rule, key] = found
+        self.reached[rule, key] = found
         return found
 
     def _step(self, symbol: Part, here: dict[tuple[object, ...], float]) -> dict[tuple[object, ...], float]:
@@ -120,6 +125,15 @@ class Structures:
                         f"{rule.places[way]}: both this and {rule.places[seen[word]]} can begin with {word}"
                     )
 
+    def _check_known(self, place: str, symbol: _Known | _Effect, here: Iterable[tuple[object, ...]]) -> None:
+        """What a symbol needs was said before."""
+        with at(place):
+            for memory in (self.memories[key] for key in here):
+                if isinstance(symbol, _Known):
+                    memory.value(symbol.slot, symbol.whose)
+                elif symbol.name == "mention":
+                    memory.copy().mention(*symbol.arguments)
+
     def _firsts(self, symbol: Part, memory: Memory) -> set[str]:
         if isinstance(symbol, _Rule):
             shares = symbol.shares(memory)[0]
@@ -134,12 +148,43 @@ class Structures:
 
 
 def check(world: World) -> None:
-    """Check that the rules are LL(1) and never stuck, for everything that can be remembered.
+    """Check that the rules are LL(1), never stuck, and all of use, for everything that can be remembered.
 
     Raises:
         RuleError: they are not; the message names the lines.
     """
-    Structures(world).before(LINES[1])
+    _check_heard(world.start, frozenset(), {})
+    structures = Structures(world)
+    structures.before(LINES[1])
+    used = {rule.call.rule for rule, _ in structures.reached}
+    for name, written in world.rules.rules.items():
+        if name not in used:
+            raise RuleError(f"{written.place}: no story reaches the rule {name}")
+
+
+def _check_heard(
+    rule: _Rule, heard: frozenset[str], known: dict[tuple[_Rule, frozenset[str]], frozenset[str] | None]
+) -> frozenset[str]:
+    """The slots of the line that are heard after a rule; a word that goes with another comes after it."""
+    if (rule, heard) not in known:
+        known[rule, heard] = None  # until it is known
+        after = []
+        for place, constant, way in zip(rule.places, rule.constants, rule.ways, strict=True):
+            here = heard
+            for symbol in way if constant else ():
+                if isinstance(symbol, _Rule):
+                    here = _check_heard(symbol, here, known)
+                elif isinstance(symbol, _Say):
+                    if symbol.given and symbol.given not in here:
+                        raise RuleError(f"{place}: {symbol.table}|{symbol.given}: "
+                                        f"no word {symbol.given} comes before it in the line")  # fmt: skip
+                    here |= {symbol.slot} - {""}
+            after += [here] if constant else []
+        known[rule, heard] = frozenset.intersection(*after) if after else heard
+    found = known[rule, heard]
+    if found is None:
+        raise RuleError(f"{rule.places[0]}: the rule {rule.call.rule} contains itself")
+    return found
 
 
 def window_log_prob(

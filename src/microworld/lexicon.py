@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from microworld.notation import ClassLine, RuleError
+from microworld.notation import ClassLine, RuleError, Rules
 
 HERE = Path(__file__).parent
 SUBJECTS = ("farm", "kitchen", "sea", "music", "garden", "castle")
@@ -151,6 +151,34 @@ class WordClass:
 def _zipf(rank: int) -> float:
     weight: float = (rank + 2.0) ** -ZIPF
     return weight
+
+
+def check_tables(rules: Rules) -> None:
+    """Check that the tables and columns exist that a file of rules names.
+
+    Raises:
+        RuleError: one does not, or what follows from a word is not its own; the message names file and line.
+    """
+    for name, line in rules.classes.items():
+        columns = {one for column, key, _ in line.forms.values() for one in (column, key) if one}
+        _check_columns(rules.places[f"class {name}"], line.table, columns | ({line.tilt} - {""}))
+    for name, other, column in rules.company:
+        _check_columns(rules.places[f"company {name} {other}"], rules.classes[other].table, {column})
+    for name, (base, source) in rules.derived.items():
+        place = rules.places[f"derived {name}"]
+        _check_columns(place, source, {name, base})
+        for column in (name, base):
+            words = [row[column] for row in table(source)]
+            if twice := sorted({word for word in words if words.count(word) > 1}):
+                raise RuleError(f"{place}: {twice[0]} is there twice in the column {column} of {source}.tsv")
+
+
+def _check_columns(place: str, name: str, columns: set[str]) -> None:
+    if not (HERE / "lexicon" / f"{name}.tsv").is_file():
+        raise RuleError(f"{place}: there is no table lexicon/{name}.tsv")
+    for column in sorted(columns):
+        if column not in table(name)[0]:
+            raise RuleError(f"{place}: {name}.tsv has no column {column} ({', '.join(table(name)[0])})")
 
 
 def classes(

@@ -1,24 +1,28 @@
 """What a reader of a story knows of what was said: with subject and mood all that later words depend on."""
 
 from dataclasses import dataclass, field
+from inspect import signature
+
+from microworld.notation import RuleError
 
 SEXES = ("m", "f")
+FACTS = ("name", "job", "town", "like")
 UNKNOWN = "?"
 """The value of a fact that was said where a reader of only some lines did not see it."""
 
 
 @dataclass(slots=True)
 class Person:
-    """A person of a story. A value is a word, or `UNKNOWN`.
+    """A person of a story. A value is a word, `UNKNOWN`, or "": nothing was said.
 
     Attributes:
         last: the last line in which the person is named or meant.
     """
 
-    name: str = UNKNOWN
-    job: str = UNKNOWN
-    town: str = UNKNOWN
-    like: str = UNKNOWN
+    name: str = ""
+    job: str = ""
+    town: str = ""
+    like: str = ""
     last: int = 0
 
 
@@ -57,7 +61,10 @@ class Memory:
 
     def forgotten(self) -> "Memory":
         """The same with every value unknown: who is there, what was asked, whether something is said."""
-        people = {sex: Person(last=one.last) for sex, one in self.people.items()}
+        people = {}
+        for sex, one in self.people.items():
+            facts = {fact: UNKNOWN for fact in FACTS if getattr(one, fact)}
+            people[sex] = Person(**facts, last=one.last)
         return Memory(self.line, people, self.lead, self.question, UNKNOWN if self.saying else "")
 
     def next_line(self) -> None:
@@ -66,8 +73,14 @@ class Memory:
         self.heard.clear()
 
     def value(self, slot: str, sex: str) -> str:
-        """A fact: `name`, `job`, `town` or `like` of a person, or `saying`."""
-        value: str = getattr(self.people[sex], slot) if sex else self.saying
+        """A fact: `name`, `job`, `town` or `like` of a person, or `saying`.
+
+        Raises:
+            RuleError: it was not said.
+        """
+        value: str = self.saying if not sex else getattr(self.people[sex], slot) if sex in self.people else ""
+        if not value:
+            raise RuleError(f"${'.'.join(filter(None, (slot, sex)))} was not said before")
         return value
 
     def learn(self, slot: str, sex: str, value: str) -> None:
@@ -83,7 +96,13 @@ class Memory:
     # ---- effects: what the rules write as !name.argument
 
     def mention(self, sex: str) -> None:
-        """Somebody was named or meant."""
+        """Somebody was named or meant.
+
+        Raises:
+            RuleError: nobody of that sex was introduced.
+        """
+        if sex not in self.people:
+            raise RuleError(f"mention.{sex}: nobody of that sex was introduced before")
         self.people[sex].last = self.line
 
     def ask(self, sex: str, fact: str) -> None:
@@ -140,3 +159,9 @@ class Memory:
 
 EFFECTS = ("mention", "ask", "answered")
 FEATURES = ("nobody", "free", "asked", "met", "new", "two", "leads", "recent", "unsaid", "said")
+
+
+def parameters(name: str) -> list[tuple[str, ...]]:
+    """What each argument of an effect or a feature may be."""
+    allowed = {"sex": SEXES, "fact": FACTS}
+    return [allowed[one] for one in list(signature(getattr(Memory, name)).parameters)[1:]]

@@ -32,6 +32,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -105,15 +106,20 @@ class ClassLine(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A rule as it is written."""
+    """A rule as it is written: its parameters, its place, and its lines, each with its place."""
 
     parameters: tuple[str, ...]
+    place: str
     lines: list[tuple[str, str]]
 
 
 @dataclass
 class Rules:
-    """A file of rules."""
+    """A file of rules.
+
+    Attributes:
+        places: file and line of each declaration, by its first words ("class NOUN").
+    """
 
     path: Path
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -124,15 +130,12 @@ class Rules:
     endings: dict[str, dict[str, str]] = field(default_factory=dict)
     rules: dict[str, Written] = field(default_factory=dict)
     translates: str = ""
+    places: dict[str, str] = field(default_factory=dict)
 
     def ways(self, call: Call) -> list[Way]:
         """The ways to write a rule, with the values of its parameters put in."""
-        written = self.rules.get(call.rule)
-        if written is None:
-            raise RuleError(f"{self.path.name}: there is no rule {call.rule}")
-        if len(written.parameters) != len(call.values):
-            raise RuleError(f"{self.path.name}: rule {call.rule} has the parameters {' '.join(written.parameters)}, "
-                            f"and is called with {' '.join(call.values) or 'none'}")  # fmt: skip
+        self._check_call(self.path.name, call)
+        written = self.rules[call.rule]
         values = dict(zip(written.parameters, call.values, strict=True))
         return [way for number in range(len(written.lines)) for way in self._ways(written, number, values)]
 
@@ -151,6 +154,60 @@ class Rules:
             elif found := re.match(r"[A-Z]+", token):
                 yield found[0]
 
+    def check(self) -> None:
+        """Check each line with all values of its parameters.
+
+        Raises:
+            RuleError: something does not exist or cannot be written like this; the message names file and line.
+        """
+        for name, values in self.parameters.items():
+            if both := set(values) & self.parameters.keys():
+                raise RuleError(
+                    f"{self.places[f'parameter {name}']}: {min(both)} is a parameter, and cannot be a value"
+                )
+        for name, written in self.rules.items():
+            if not written.lines:
+                raise RuleError(f"{written.place}: the rule {name} has no lines")
+            for parameter in written.parameters:
+                if parameter not in self.parameters:
+                    raise RuleError(f"{written.place}: there is no parameter {parameter} ({self._declared()})")
+        for written in self.rules.values():
+            for number, (place, text) in enumerate(written.lines):
+                if text.count("{") != text.count("}"):
+                    raise RuleError(f"{place}: a brace is open")
+                for found in product(*(self.parameters[one] for one in written.parameters)):
+                    self._check_line(written, number, dict(zip(written.parameters, found, strict=True)))
+
+    def _declared(self) -> str:
+        return ", ".join(self.parameters) or "none is declared"
+
+    def _check_line(self, written: Written, number: int, values: Mapping[str, str]) -> None:
+        place, text = written.lines[number]
+        for way in self._ways(written, number, values):
+            if not way.symbols:
+                raise RuleError(f"{place}: expected a weight and what is written: a word, a class or a rule")
+            if isinstance(way.symbols[0], Effect):
+                raise RuleError(f"{place}: a line begins with a word, a class or a rule, not with {_tokens(text)[1]}")
+            if not 0 <= way.weight < inf:
+                raise RuleError(f"{place}: the weight {way.weight:g} is not a number from 0 on")
+            for symbol in way.symbols:
+                if isinstance(symbol, Call):
+                    self._check_call(place, symbol)
+                elif isinstance(symbol, Word) and not (self.translates and symbol.word.startswith("{")):
+                    _check_word(place, symbol.word)
+
+    def _check_call(self, place: str, call: Call) -> None:
+        written = self.rules.get(call.rule)
+        if written is None:
+            raise RuleError(f"{place}: there is no rule {call.rule}")
+        if len(written.parameters) != len(call.values):
+            has, gets = (" ".join(one) or "(none)" for one in (written.parameters, call.values))
+            raise RuleError(f"{place}: the rule {call.rule} has the parameters {has}, and gets {gets}")
+        for parameter, value in zip(written.parameters, call.values, strict=True):
+            if value not in self.parameters[parameter]:
+                raise RuleError(f"{place}: {value} is no value of the parameter {parameter} of the rule {call.rule} "
+                                f"({' '.join(self.parameters[parameter])})")  # fmt: skip
+
     def _ways(self, written: Written, number: int, values: Mapping[str, str]) -> Iterator[Way]:
         place, line = written.lines[number]
         tokens = _tokens(line)
@@ -158,8 +215,12 @@ class Rules:
         loose = [name for name in self.parameters if name in names and name not in values]
         for found in product(*(self.parameters[name] for name in loose)):
             more = dict(zip(loose, found, strict=True))
-            weight, features = self._weight(place, tokens[0], {**values, **more})
-            symbols = tuple(self._symbol(place, one, {**values, **more}) for one in tokens[1:])
+            weight, features = 1.0, ()
+            if not self.translates:
+                weight, features = self._weight(place, tokens[0], {**values, **more})
+            symbols = tuple(
+                self._symbol(place, one, {**values, **more}) for one in tokens[0 if self.translates else 1 :]
+            )
             yield Way(weight, features, symbols, place, number, more)
 
     def _weight(
@@ -179,16 +240,21 @@ class Rules:
         """`{p he she}` → he."""
         if not token.startswith("{"):
             return token
-        name, *choices = token[1:-1].split()
+        name, *choices = token[1:-1].split() or [""]
         if self.translates and name in self.classes:
             return token  # by the form of a word, which only the derivation tells
-        if name not in values or len(choices) != len(self.parameters[name]):
-            raise RuleError(f"{place}: {token}: expected a parameter and {len(self.parameters.get(name, ()))} choices")
+        if name not in values:
+            raise RuleError(f"{place}: {token}: there is no parameter {name} ({self._declared()})")
+        if len(choices) != len(self.parameters[name]):
+            raise RuleError(f"{place}: {token}: expected {len(self.parameters[name])} choices, one for each value of "
+                            f"{name} ({' '.join(self.parameters[name])})")  # fmt: skip
         return choices[self.parameters[name].index(values[name])]
 
     def _symbol(self, place: str, token: str, values: Mapping[str, str]) -> Symbol:
         if token.startswith("<"):
-            name, *arguments = token[1:-1].split()
+            name, *arguments = token[1:-1].split() or [""]
+            if not token.endswith(">"):
+                raise RuleError(f"{place}: {token}: a rule stands between < and >")
             return Call(name, tuple(values.get(one, one) for one in arguments))
         head, *rest = self._chosen(place, token, values).split(".") if len(token) > 1 else (token,)
         found = [values.get(one, one) for one in rest]
@@ -202,6 +268,11 @@ class Rules:
         table, endings, form, slot, whose, given = (one or "" for one in said.groups())
         forms = ".".join(values.get(one, one) for one in form.split(".") if one)
         return Say(table + endings, forms, slot, values.get(whose, whose), given)
+
+
+def _check_word(place: str, word: str) -> None:
+    if re.search(r"[A-Z<>{}|$!+*=]|\w\.", word) or not word:
+        raise RuleError(f"{place}: {word} is no word, and no other symbol of the notation")
 
 
 def _tokens(line: str) -> list[str]:
@@ -226,7 +297,7 @@ def read_rules(path: Path) -> Rules:
     """Read a file of rules.
 
     Raises:
-        RuleError: a line is not in the notation.
+        RuleError: a line is not in the notation; the message names file and line.
     """
     rules, current = Rules(path), None
     for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
@@ -241,13 +312,33 @@ def read_rules(path: Path) -> Rules:
             continue
         head, *rest = line.split()
         try:
-            current = _declared(rules, head, rest)
-        except (ValueError, KeyError) as error:
-            raise RuleError(f"{place}: {line.strip()}: {error}") from error
+            current = _declared(rules, head, rest, place)
+        except ValueError as error:
+            raise RuleError(f"{place}: {' '.join(line.split())}: {error}") from error
+    rules.check()
     return rules
 
 
-def _declared(rules: Rules, head: str, rest: list[str]) -> Written | None:
+SHAPES = {
+    "parameter": "NAME VALUE …",
+    "translates": "NAME",
+    "curve": "NAME NUMBER …",
+    "class": "NAME TABLE TILT FORM …",
+    "company": "CLASS CLASS COLUMN",
+    "derived": "NAME NAME TABLE",
+    "endings": "NAME FORM=ENDING …",
+}
+"""What stands after the first word of a declaration."""
+
+
+def _declared(rules: Rules, head: str, rest: list[str], place: str) -> Written | None:
+    shape = SHAPES.get(head, "").split()
+    if len(rest) < len(shape) - shape.count("…") or (shape and "…" not in shape and len(rest) > len(shape)):
+        raise ValueError(f"expected {head} {SHAPES[head]}")
+    key = " ".join([head, *rest[: 2 if head == "company" else 1]])
+    if shape and key in rules.places:
+        raise ValueError(f"{key} is there twice, first in {rules.places[key]}")
+    rules.places[key] = place
     match head:
         case "parameter":
             rules.parameters[rest[0]] = tuple(rest[1:])
@@ -255,10 +346,17 @@ def _declared(rules: Rules, head: str, rest: list[str]) -> Written | None:
             rules.translates = rest[0]
         case "curve":
             rules.curves[rest[0]] = tuple(float(one) for one in rest[1:])
+            if not all(0 <= one < inf for one in rules.curves[rest[0]]):
+                raise ValueError("the numbers of a curve are from 0 on")
         case "class":
             name, table, tilt, *forms = rest
+            if tilt not in ("-", "subject", "mood"):
+                raise ValueError(f"{tilt}: what tilts a class is subject, mood or - (nothing)")
             rules.classes[name] = ClassLine(table, tilt.strip("-"), dict(_form(one) for one in forms))
         case "company":
+            for one in rest[:2]:
+                if one not in rules.classes:
+                    raise ValueError(f"there is no class {one} above this line")
             rules.company.append((rest[0], rest[1], rest[2]))
         case "derived":
             rules.derived[rest[0]] = (rest[1], rest[2])
@@ -267,12 +365,15 @@ def _declared(rules: Rules, head: str, rest: list[str]) -> Written | None:
         case _:
             if head in rules.rules:
                 raise ValueError(f"the rule {head} is there twice")
-            rules.rules[head] = Written(tuple(rest), [])
+            rules.rules[head] = Written(tuple(rest), place, [])
             return rules.rules[head]
     return None
 
 
 def _form(text: str) -> tuple[str, tuple[str, str, str]]:
     """`m=word?sex=m` → m, (word, sex, m)."""
-    form, column, key, value = re.fullmatch(r"(?:(\w+)=)?(\w+)(?:\?(\w+)=(\w+))?", text).groups("")  # type: ignore[union-attr]
+    found = re.fullmatch(r"(?:(\w+)=)?(\w+)(?:\?(\w+)=(\w+))?", text)
+    if found is None:
+        raise ValueError(f"{text}: a form is COLUMN, FORM=COLUMN or FORM=COLUMN?COLUMN=VALUE")
+    form, column, key, value = found.groups("")
     return form, (column, key, value)
