@@ -243,8 +243,10 @@ class Rules:
         name, *choices = token[1:-1].split() or [""]
         if self.translates and name in self.classes:
             return token  # by the form of a word, which only the derivation tells
-        if name not in values:
+        if name not in self.parameters:
             raise RuleError(f"{place}: {token}: there is no parameter {name} ({self._declared()})")
+        if name not in values:
+            raise RuleError(f"{place}: {token}: the line that this translates has no parameter {name}")
         if len(choices) != len(self.parameters[name]):
             raise RuleError(f"{place}: {token}: expected {len(self.parameters[name])} choices, one for each value of "
                             f"{name} ({' '.join(self.parameters[name])})")  # fmt: skip

@@ -8,11 +8,11 @@ that language.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import zip_longest
+from itertools import product, zip_longest
 from pathlib import Path
 
-from microworld.engine import PRIORS, World, _Known, _Rule, _Say
-from microworld.lexicon import HERE, table
+from microworld.engine import PRIORS, World, _Known, _Rule, _Say, at
+from microworld.lexicon import HERE, check_tables, table
 from microworld.notation import Call, RuleError, Say, Symbol, Word, read_rules
 
 
@@ -47,6 +47,10 @@ class Translation:
     """Lines of a world in another language."""
 
     def __init__(self, world: World, path: Path = HERE / "esperanto.rules") -> None:
+        """
+        Raises:
+            RuleError: the rules do not fit those of the world; the message names file and line.
+        """
         self.world, self.rules = world, read_rules(path)
         self._rows: dict[tuple[str, str], dict[str, int]] = {}
         self._check()
@@ -104,7 +108,7 @@ class Translation:
                 number = taken.get(name, 0)
                 taken[name] = number + 1
                 forms = [node.form(one) if one.isupper() else one for one in symbol.form.split(".") if one]
-                yield self._word(symbol.table, forms, node.words[name][number][0])
+                yield self._word_of(symbol.table, tuple(forms), node.words[name][number][0])
 
     @cache  # noqa: B019  (as many as lines)
     def _line(
@@ -116,25 +120,31 @@ class Translation:
 
     def _agreeing(self, word: str, node: Node) -> str:
         """`{NOUN kiun kiujn}`: by the form of the noun."""
-        if not word.startswith("{"):
-            return word
-        name, *choices = word[1:-1].split()
-        form = node.form(name)
-        values = next(values for values in self.rules.parameters.values() if form in values)
-        return choices[values.index(form)]
+        return self._choice(word, node.form(word[1:-1].split()[0])) if word.startswith("{") else word
+
+    def _choice(self, word: str, form: str) -> str:
+        choices = word[1:-1].split()[1:]
+        for values in self.rules.parameters.values():
+            if form in values and len(values) == len(choices):
+                return choices[values.index(form)]
+        raise RuleError(f"{word}: no parameter has the value {form or '(none)'} and {len(choices)} values")
 
     @cache  # noqa: B019  (as many as words)
-    def _word_of(self, name: str, form: str, ending: str, row: int) -> str:
-        table_name, endings = name.partition("+")[0], name.partition("+")[2]
-        line = self.rules.classes[table_name]
-        column = line.forms[form][0]
-        end = self.rules.endings[endings][ending] if endings else ""
-        return table(line.table)[row][column] + end
-
-    def _word(self, name: str, forms: Sequence[str], row: int) -> str:
-        line = self.rules.classes[name.partition("+")[0]]
+    def _word_of(self, name: str, forms: tuple[str, ...], row: int) -> str:
+        class_name, _, endings = name.partition("+")
+        line = self.rules.classes.get(class_name)
+        if line is None:
+            raise RuleError(f"there is no class {class_name} ({', '.join(self.rules.classes)})")
         form = forms[0] if forms and forms[0] in line.forms else ""
-        return self._word_of(name, form, ".".join(forms[1:] if form else forms), row)
+        if form not in line.forms:
+            raise RuleError(f"class {class_name} has no form {'.'.join(forms) or '(none)'} ({', '.join(line.forms)})")
+        if endings and endings not in self.rules.endings:
+            raise RuleError(f"there are no endings {endings} ({', '.join(self.rules.endings)})")
+        ends = self.rules.endings[endings] if endings else {"": ""}
+        ending = ".".join(forms[1:] if form else forms)
+        if ending not in ends:
+            raise RuleError(f"{name} has no ending {ending or '(none)'} ({', '.join(filter(None, ends)) or 'none'})")
+        return table(line.table)[row][line.forms[form][0]] + ends[ending]
 
     def _check(self) -> None:
         """Every rule has as many lines as in English, with the same classes, values and rules.
@@ -142,16 +152,61 @@ class Translation:
         Raises:
             RuleError: it has not; the message names the line.
         """
+        check_tables(self.rules)
+        for rule, written in self.rules.rules.items():
+            if rule not in self.world.rules.rules:
+                raise RuleError(f"{written.place}: {self.world.rules.path.name} has no rule {rule}")
         for rule, written in self.world.rules.rules.items():
             other = self.rules.rules.get(rule)
             if other is None:
-                raise RuleError(f"{self.rules.path.name}: the rule {rule} is missing")
+                raise RuleError(f"{self.rules.path.name}: the rule {rule} is missing ({written.place})")
             for (place, line), (there, translated) in zip_longest(
-                written.lines, other.lines, fillvalue=(self.rules.path.name, "")
+                written.lines, other.lines, fillvalue=(other.place, "")
             ):
                 one, two = _named(self.world.rules.used(line)), _named(self.rules.used(translated))
                 if one != two:
-                    raise RuleError(f"{there}: {rule}: {place} has {' '.join(one)}; this has {' '.join(two)}")
+                    has, this = (" ".join(names) or "(none)" for names in (one, two))
+                    raise RuleError(f"{there}: {rule}: {place} has {has}; this has {this}")
+        for rule in self.world.rules.rules:
+            self._check_forms(rule)
+
+    def _check_forms(self, rule: str) -> None:
+        """Each word of a rule's lines can be written, in all forms."""
+        english, other = self.world.rules, self.rules.rules[rule]
+        call = Call(rule, tuple(english.parameters[one][0] for one in english.rules[rule].parameters))
+        for way in english.ways(call):
+            place = other.lines[way.line][0]
+            below = self._below(english.rules[rule].lines[way.line][1])
+            for extra in product(*(self.rules.parameters[one] for one in other.parameters)):
+                with at(place):
+                    for symbol in self._line(rule, way.line, tuple(sorted(way.values.items())), extra):
+                        self._check_symbol(symbol, below)
+
+    def _check_symbol(self, symbol: Symbol, below: set[str]) -> None:
+        if isinstance(symbol, Word) and symbol.word.startswith("{"):
+            for form in self._forms(symbol.word[1:-1].split()[0], below):
+                self._choice(symbol.word, form)
+        elif isinstance(symbol, Say):
+            written = [one for one in symbol.form.split(".") if one]
+            for forms in product(*(self._forms(one, below) if one.isupper() else [one] for one in written)):
+                self._word_of(symbol.table, forms, 0)
+
+    def _forms(self, name: str, below: set[str]) -> list[str]:
+        """The forms of a class of English that a line has, or a line below it."""
+        if name not in below:
+            raise RuleError(f"{name}: there is no {name} in this line, nor below it")
+        return list(self.world.rules.classes[name].forms)
+
+    def _below(self, line: str) -> set[str]:
+        """The classes of a line of English and of the rules that it names."""
+        found, left = set[str](), _named(self.world.rules.used(line))
+        while left:
+            name = left.pop()
+            if name not in found:
+                found.add(name)
+                lines = self.world.rules.rules[name].lines if name in self.world.rules.rules else ()
+                left += [one for _, text in lines for one in _named(self.world.rules.used(text))]
+        return found
 
 
 def _class(symbol: _Say | _Known) -> tuple[str, str]:
