@@ -1,0 +1,258 @@
+"""The command line: python -m microworld draw | score | floors | next | check.
+
+A file of stories has one line a line, its words with spaces between, and an empty line between stories.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from pathlib import Path
+from random import Random
+from typing import NoReturn
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from microworld.corpora import SIZES, SPLITS, draw_labels, draw_pairs, draw_text, shards
+from microworld.engine import END, World, world
+from microworld.floors import check, document_floor, window_floor
+from microworld.lexicon import HERE
+from microworld.notation import read_rules
+from microworld.translation import Translation
+
+Story = list[list[str]]
+
+
+class _Parser(argparse.ArgumentParser):
+    """A wrong argument is one line, too."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(1, f"{self.prog}: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands and their arguments."""
+    top = _Parser(prog="microworld", description="Little stories, drawn and read with exact probabilities.")
+    commands = top.add_subparsers(dest="command", required=True, parser_class=_Parser)
+
+    one = commands.add_parser("draw", help="draw text, sentence pairs or labelled texts")
+    one.add_argument("--size", choices=SIZES, default="tiny")
+    one.add_argument("--seed", type=int, default=1)
+    one.add_argument("--split", choices=SPLITS, default="train")
+    kind = one.add_mutually_exclusive_group()
+    kind.add_argument("--pairs", action="store_true", help="English and Esperanto, with a tab between")
+    kind.add_argument("--labels", choices=("subject", "mood"), help="label and text, with a tab between")
+    one.add_argument("--format", choices=("text", "parquet"), default="text")
+    one.add_argument("--out", type=Path, help="folder for the file SPLIT.txt or SPLIT.parquet (default: print text)")
+    one.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; the text is the same for all")
+
+    one = commands.add_parser("score", help="the natural log-probability of each line, given the lines before it")
+    one.add_argument("file", help="stories; - is the standard input")
+
+    one = commands.add_parser("floors", help="the lowest perplexity that a reader of the last lines can reach")
+    one.add_argument("file", help="stories; - is the standard input")
+    one.add_argument("--seen", type=int, nargs="+", default=[0, 1, 2, 4], help="lines before the predicted line")
+    one.add_argument("--lines", type=int, default=500, help="predicted lines, drawn from all")
+    one.add_argument("--ends", type=int, choices=(0, 1), default=0, help="1: the end of a line counts as a word")
+    one.add_argument("--seed", type=int, default=1, help="which lines are drawn")
+
+    one = commands.add_parser("next", help="the likeliest next words")
+    one.add_argument("text", nargs="?", help="the beginning of a story (default: the standard input)")
+    one.add_argument("--top", type=int, default=10)
+
+    one = commands.add_parser("check", help="check files of rules and translations")
+    one.add_argument("files", nargs="*", type=Path, default=[HERE / "english.rules", HERE / "esperanto.rules"])
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Returns:
+        exit code: 0; 1 after an error, which is one line on the standard error.
+    """
+    given = parser().parse_args(arguments)
+    try:
+        COMMANDS[given.command](given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of the output has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (OSError, ValueError) as error:
+        print(f"microworld: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+# ---- draw
+
+
+def draw(given: argparse.Namespace) -> None:
+    """Print what is drawn, or write it to a new file."""
+    if given.format == "parquet" and given.out is None:
+        raise ValueError("--format parquet needs --out FOLDER")
+    if given.jobs < 1:
+        raise ValueError(f"--jobs {given.jobs}: expected at least 1")
+    if given.out is None:
+        sys.stdout.writelines(_text(given, _tables(given)))
+        return
+    path = given.out / f"{given.split}.{'txt' if given.format == 'text' else 'parquet'}"
+    if path.exists():
+        raise ValueError(f"{path} exists already; choose another folder with --out")
+    given.out.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if given.format == "text":
+            with part.open("w", encoding="utf-8", newline="\n") as file:
+                file.writelines(_text(given, _tables(given)))
+        else:
+            tables = _tables(given)
+            first = next(tables)
+            with pq.ParquetWriter(part, first.schema) as writer:
+                for table in (first, *tables):
+                    writer.write_table(table)
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _tables(given: argparse.Namespace) -> Iterator[pa.Table]:
+    """Shard by shard."""
+    counts, split = SIZES[given.size], SPLITS.index(given.split)
+    if given.pairs:
+        yield draw_pairs(given.seed, given.split, counts.pairs[split])
+    elif given.labels:
+        yield pa.Table.from_pylist(list(draw_labels(given.seed, given.split, counts.labelled[split], given.labels)))
+    else:
+        numbers, stories = zip(*shards(counts.stories[split]), strict=True)
+        if min(given.jobs, len(numbers)) == 1:
+            yield from map(draw_text, repeat(given.seed), repeat(given.split), numbers, stories)
+        else:
+            with ProcessPoolExecutor(min(given.jobs, len(numbers))) as pool:
+                yield from pool.map(draw_text, repeat(given.seed), repeat(given.split), numbers, stories)
+
+
+def _text(given: argparse.Namespace, tables: Iterator[pa.Table]) -> Iterator[str]:
+    last = None
+    for table in tables:
+        if given.pairs:
+            yield from (f"{row['source']}\t{row['target']}\n" for row in table.to_pylist())
+        elif given.labels:
+            yield from (f"{row['label']}\t{row['text']}\n" for row in table.to_pylist())
+        else:
+            for document, line in zip(table["document"].to_pylist(), table["text"].to_pylist(), strict=True):
+                yield line + "\n" if last in (None, document) else f"\n{line}\n"
+                last = document
+
+
+# ---- score, floors, next
+
+
+def score(given: argparse.Namespace) -> None:
+    """Print log P of each line, a tab, and the line; stories as in the file."""
+    here = world()
+    for number, (first, story) in enumerate(_stories(given.file)):
+        reading = _read(here, given.file, first, story)
+        print("\n" * (number > 0), end="")
+        for line, log_probs in zip(story, reading, strict=True):
+            print(f"{sum(log_probs):.6f}\t{' '.join(line)}")
+
+
+def floors(given: argparse.Namespace) -> None:
+    """Print the floor of readers of the last lines, and of the whole story."""
+    here, found = world(), list(_stories(given.file))
+    if min(given.seen) < 0 or given.lines < 1:
+        raise ValueError("--seen is 0 or more lines, --lines at least 1")
+    if not found:
+        raise ValueError(f"{given.file}: there is no story")
+    exact = [[sum(line) for line in _read(here, given.file, first, story)] for first, story in found]
+    stories = [story for _, story in found]
+    print("lines seen\tnats per word\tstandard error\tperplexity per word")
+    for seen in sorted(set(given.seen)):
+        floor = window_floor(here, stories, seen, given.lines, Random(given.seed), ends=given.ends)
+        print(f"{seen}\t{floor.nats:.4f}\t{floor.error:.4f}\t{floor.perplexity:.2f}", flush=True)
+    floor = document_floor(exact, stories, ends=given.ends)
+    print(f"all\t{floor.nats:.4f}\t{floor.error:.4f}\t{floor.perplexity:.2f}")
+
+
+def next_words(given: argparse.Namespace) -> None:
+    """Print the likeliest next words with their probabilities; a line of the story ends where it must."""
+    here, lines, line = world(), list[list[str]](), list[str]()
+    text = sys.stdin.read() if given.text is None else given.text
+    for word in text.split():
+        line.append(word)
+        readers = here.begun(lines, line)
+        if not readers:
+            raise ValueError(f'"{word}" cannot stand here{_instead(here, lines, line[:-1])}')
+        if here.next_words(readers).keys() == {END}:
+            lines.append(line)
+            line = []
+    chances = here.next_words(here.begun(lines, line))
+    for word, p in sorted(chances.items(), key=lambda pair: (-pair[1], pair[0]))[: given.top]:
+        print(f"{p:.6f}\t{word}")
+
+
+def _stories(name: str) -> Iterator[tuple[int, Story]]:
+    """(number of its first line in the file, story)."""
+    text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    story: Story = []
+    number = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            story.append(line.split())
+        elif story:
+            yield number - len(story), story
+            story = []
+    if story:
+        yield number + 1 - len(story), story
+
+
+def _read(here: World, name: str, first: int, story: Story) -> list[list[float]]:
+    """log P of each word, by line.
+
+    Raises:
+        ValueError: the story is none of this world; the message names the first word that cannot stand where it does.
+    """
+    reading = here.read(story)
+    if reading is not None:
+        return reading.log_probs
+    name = "standard input" if name == "-" else name
+    for number, line in enumerate(story):
+        for place, word in enumerate(line):
+            if not here.begun(story[:number], line[: place + 1]):
+                instead = _instead(here, story[:number], line[:place])
+                raise ValueError(f'{name}:{first + number}: "{word}" (word {place + 1}) cannot stand here{instead}')
+        if not here.begun(story[: number + 1]):
+            instead = _instead(here, story[:number], line)
+            raise ValueError(f'{name}:{first + number}: the line cannot end after "{line[-1]}"{instead}')
+    raise AssertionError(story)  # a story of which each beginning is possible is read
+
+
+def _instead(here: World, lines: Story, line: Sequence[str]) -> str:
+    chances = here.next_words(here.begun(lines, line))
+    words = sorted(chances, key=lambda word: (-chances[word], word))[:5]
+    return f"; expected {', '.join(word or 'the end of the line' for word in words)}{', …' * (len(chances) > 5)}"
+
+
+# ---- check
+
+
+def check_files(given: argparse.Namespace) -> None:
+    """Check rules, with all that can be remembered, and translations, with all forms."""
+    for path in given.files:
+        rules = read_rules(path)
+        if rules.translates:
+            Translation(world(), path)
+        else:
+            check(World(path=path))
+        lines = sum(len(written.lines) for written in rules.rules.values())
+        print(f"{path.name}: {len(rules.rules)} rules with {lines} lines are in order")
+
+
+COMMANDS = {"draw": draw, "score": score, "floors": floors, "next": next_words, "check": check_files}
+
+if __name__ == "__main__":
+    sys.exit(main())
