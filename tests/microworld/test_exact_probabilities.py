@@ -77,6 +77,7 @@ def test_no_text_has_two_derivations(small: World) -> None:
     assert all(len(found) == 1 for found in choices.values())
 
 
+@pytest.mark.long
 def test_texts_of_three_lines_add_up_to_one(least: World) -> None:
     found = probabilities(least, 3)
     assert math.fsum(found.values()) == pytest.approx(1, abs=1e-12)
@@ -256,6 +257,7 @@ def test_drawn_lines_are_as_frequent_as_their_probabilities(small: World) -> Non
     assert found.pvalue > 1e-4
 
 
+@pytest.mark.long
 def test_drawn_second_lines_are_as_frequent_as_their_probabilities(least: World) -> None:
     expected = probabilities(least, 2)
     rng, draws = Random("second"), 30_000

@@ -169,6 +169,7 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "mine.rules:" in error(capsys, "check", str(file))
 
 
+@pytest.mark.long
 def test_of_two_texts_of_agreement_the_good_one_is_possible_and_the_bad_one_is_not() -> None:
     for line in agreement(world(), Random("agreement"))[::20]:
         probe = json.loads(line)

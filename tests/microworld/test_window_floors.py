@@ -45,6 +45,7 @@ def test_a_third_line_after_the_second_is_its_sum_over_all_first_lines(small: Wo
     assert window_log_prob(small, Structures(small), text, 2, 1) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.long
 def test_a_third_line_alone_is_its_sum_over_all_texts(least: World) -> None:
     structures, by_last = Structures(least), dict[tuple[str, ...], float]()
     for text, p in probabilities(least, 3).items():
@@ -84,6 +85,7 @@ def test_memories_without_values_are_as_frequent_as_their_probabilities() -> Non
         assert abs(counts[key] - p * draws) <= 5 * math.sqrt(p * draws * (1 - p)) + 1, key
 
 
+@pytest.mark.long
 def test_the_floor_falls_with_the_lines_that_are_seen_to_that_of_the_whole_story() -> None:
     here = world()
     stories = [drawn(here, f"floor {number}", 9) for number in range(12)]
