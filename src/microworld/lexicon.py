@@ -27,9 +27,9 @@ HERE = Path(__file__).parent
 SUBJECTS = ("farm", "kitchen", "sea", "music", "garden", "castle")
 MOODS = ("happy", "sad", "angry", "afraid")
 ANY = "any"
-STRAY = {"subject": 0.05, "mood": 0.03}
+STRAY = {"subject": 0.03, "mood": 0.02}
 """Share of the words that are drawn from all subjects, or all moods."""
-ZIPF = 0.8
+ZIPF = 1.0
 
 
 @dataclass(frozen=True)

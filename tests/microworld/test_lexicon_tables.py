@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parents[2] / "src" / "microworld" / "lexicon"
 SUBJECTS = ("farm", "kitchen", "sea", "music", "garden", "castle")
 MOODS = ("happy", "sad", "angry", "afraid")
 HEADERS = {
-    "nouns": ["subject", "singular", "plural", "root", "verbs", "acts", "places"],
+    "nouns": ["subject", "singular", "plural", "root", "verbs", "acts", "places", "plain"],
     "verbs": ["subject", "past", "infinitive", "root"],
     "acts": ["subject", "plural", "singular", "root"],
     "places": ["subject", "word", "root"],
@@ -31,13 +31,13 @@ HEADERS = {
     "likes": ["word", "esperanto"],
     "sayings": ["word", "root"],
 }
-LISTS = ("verbs", "acts", "places", "things")  # columns of several words, with commas between them
+LISTS = ("verbs", "acts", "places", "plain", "things")  # columns of several words, with commas between them
 ESPERANTO = ("root", "female_root", "esperanto", "town_root", "country_root", "language_root")
-EACH = {"nouns": 20, "verbs": 6, "acts": 6, "places": 6, "jobs": 5}  # words of a subject
+EACH = {"nouns": 14, "verbs": 6, "acts": 6, "places": 6, "jobs": 5}  # words of a subject
 EACH_MOOD = {"looks": 12, "feelings": 6, "deeds": 5, "takes": 6, "manners": 4}
 ALL = {"plain": 10, "roles": 14, "role_verbs": 24, "role_things": 36, "lands": 20, "likes": 14, "sayings": 24}
 TWO_TABLES = {  # words of two parts of speech, on purpose; all other forms stand in one table and once there
-    ("nouns", "acts"): "sail sails wave waves swing swings fly flies ring rings roll rolls sink sinks",
+    ("nouns", "acts"): "sail sails wave waves swing swings fly flies roll rolls",
     ("looks", "deeds"): "abandoned cursed dreaded",
     ("looks", "takes"): "admired lost",
     ("verbs", "jobs"): "cook",
@@ -137,6 +137,18 @@ def test_a_noun_has_company_of_its_own_subject(subject: str):
             assert given == sorted(set(given), key=known.index), row  # known, different, the more frequent first
         used = Counter(word for row in nouns for word in listed(row, column))
         assert min(used[word] for word in known) >= 2, used
+
+
+def test_a_noun_has_two_plain_adjectives_and_each_of_them_is_said_of_nouns_of_several_subjects():
+    known = [row["word"] for row in TABLES["plain"]]
+    subjects: dict[str, set[str]] = {}
+    for row in TABLES["nouns"]:
+        given = listed(row, "plain")
+        assert len(given) == 2, row
+        assert given == sorted(set(given), key=known.index), row
+        for word in given:
+            subjects.setdefault(word, set()).add(row["subject"])
+    assert all(len(subjects[word]) >= 4 for word in known), subjects
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
