@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from langladder.data.batches import permutation, shuffled
-from langladder.data.language_modelling import StreamBatches, WindowBatches, document_batches
+from langladder.data.language_modelling import DocumentBatches, StreamBatches, WindowBatches, document_batches
 from langladder.ground.errors import InputError
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
@@ -63,6 +63,66 @@ def test_windows_cover_the_corpus_once_an_epoch():
 def test_corpus_smaller_than_a_batch_names_sizes_and_keys(kind):
     with pytest.raises(InputError, match=r"32 tokens.*training\.sequence_length"):
         make(kind, stream_of(1), sequence_length=40)
+
+
+def documents_of(*lengths: int) -> TokenStream:
+    """Documents of so many tokens: BOS, then words that are numbered on and on."""
+    ids = np.arange(sum(lengths), dtype=np.int32) + 4
+    offsets = np.cumsum([0, *lengths])
+    ids[[start for start, length in zip(offsets[:-1], lengths, strict=True) if length]] = BOS
+    return TokenStream(ids, offsets)
+
+
+def epoch(batches: DocumentBatches, tokens: int) -> list[torch.Tensor]:
+    """The batches of the first epoch, which predicts so many tokens."""
+    found, step = [], 0
+    while tokens > 0:
+        batch = batches.train(step)
+        assert batch.fresh
+        found.append(batch.tokens)
+        tokens -= batches.size(batch)
+        step += 1
+    assert tokens == 0
+    return found
+
+
+def test_rows_of_documents_begin_with_them_and_predict_every_token_once():
+    lengths = [*range(2, 30), 0, 1, 7, 7, 7]
+    stream = documents_of(*lengths)
+    for batch_size, length in [(4, 5), (2, 30), (1, 1)]:
+        batches = make(DocumentBatches, stream, batch_size=batch_size, sequence_length=length)
+        rows = [
+            row[row != PAD].tolist() for batch in epoch(batches, sum(max(0, n - 1) for n in lengths)) for row in batch
+        ]
+        pieces = [
+            document[at : at + length + 1].tolist() for document in stream for at in range(0, len(document) - 1, length)
+        ]
+        assert sorted(rows) == sorted(pieces)
+
+
+def test_batches_of_documents_have_little_padding_and_a_size():
+    random = np.random.default_rng(0)
+    stream = documents_of(*random.integers(5, 60, size=400))
+    batches = make(DocumentBatches, stream, batch_size=4, sequence_length=64)
+    found = epoch(batches, len(stream.ids) - len(stream))
+    cells = [batch.shape[0] * (batch.shape[1] - 1) for batch in found]
+    assert max(cells) <= 4 * 64 and np.median(cells) > 0.75 * 4 * 64
+    assert sum(cells) < 1.05 * len(stream.ids)
+    lengths = [batch.shape[1] for batch in found]
+    assert lengths != sorted(lengths)  # in random order
+
+
+def test_rows_of_documents_are_a_pure_function_of_seed_and_step():
+    stream = documents_of(*np.random.default_rng(1).integers(2, 30, size=50))
+    walked = [make(DocumentBatches, stream).train(step).tokens for step in range(200)]
+    for step in (199, 0, 60, 120):
+        assert torch.equal(make(DocumentBatches, stream).train(step).tokens, walked[step])
+    assert not all(torch.equal(make(DocumentBatches, stream, seed=4).train(s).tokens, walked[s]) for s in range(9))
+
+
+def test_text_without_documents_is_refused():
+    with pytest.raises(InputError, match="no document"):
+        make(DocumentBatches, documents_of(1, 0))
 
 
 def test_documents_are_scored_whole_and_with_their_like():

@@ -7,18 +7,20 @@ import textwrap
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from faults import largest_file
 from small_run import STEPS, make_model, make_stream, settings, stop_at
 
-from langladder.data.language_modelling import StreamBatches, WindowBatches
+from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches, pad_rows
 from langladder.ground.errors import InputError
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.models.making import Run, TrainingResult
 from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.settings import LMTrainingConfig
+from langladder.text.tokenize.specials import BOS
 
 KINDS = ["lstm", "gpt"]
 
@@ -200,6 +202,31 @@ def test_divergence_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(LanguageModelling, "loss", lambda task, batch: loss(task, batch) / (task.steps_done != 3))
     with pytest.raises(InputError, match=r"training diverged: the loss is inf at step 4.*training\.lr"):
         train("lstm", tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_documents_have_no_state_and_padding_changes_nothing(kind):
+    config = LMTrainingConfig(**settings(rows="documents"))
+    task = LanguageModelling(make_model(kind).eval(), config)
+    rows = [make_stream(2).document(0)[:length].astype(np.int64) for length in (3, 9, 6)]
+    batch = LanguageBatch(pad_rows(rows), True)
+    alone = [(task.loss(LanguageBatch(torch.from_numpy(row)[None], True)), len(row[row != BOS])) for row in rows]
+    mean = sum(loss * count for loss, count in alone) / sum(count for _, count in alone)
+    for _ in range(2):
+        torch.testing.assert_close(task.loss(batch), mean)
+        assert task.carried() is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interrupted_on_documents_ends_with_the_same_bits(kind, tmp_path, monkeypatch):
+    reference, expected = train(kind, tmp_path / "whole", rows="documents")
+    with monkeypatch.context() as patch:
+        stop_at(patch, LanguageModelling, 10)
+        with pytest.raises(KeyError):
+            train(kind, tmp_path / "cut", rows="documents")
+    model, result = train(kind, tmp_path / "cut", rows="documents")
+    assert equal(model, reference) and result.curve == expected.curve
+    assert not equal(model, train(kind, tmp_path / "stream")[0])
 
 
 def test_window_longer_than_the_context_is_refused(tmp_path):

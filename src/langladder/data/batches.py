@@ -9,7 +9,7 @@ the whole batch.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -133,3 +133,24 @@ def shuffled(count: int, batch_size: int, step: int, *key: int) -> np.ndarray:
     return np.array(
         [permutation(count, *key, epoch)[position] for epoch, position in zip(*divmod(picks, count), strict=True)]
     )
+
+
+class Epochs:
+    """The batches of one epoch after another, where epochs can have different numbers of batches.
+
+    Args:
+        plan: an epoch → the rows of each of its batches, at least one; a pure function.
+    """
+
+    def __init__(self, plan: Callable[[int], Sequence[np.ndarray]]) -> None:
+        self.plan = lru_cache(maxsize=2)(plan)
+        self._starts = [0]  # first step of each epoch planned so far
+
+    def rows(self, step: int) -> np.ndarray:
+        """The rows of the batch of step `step`."""
+        epoch = int(np.searchsorted(self._starts, step, side="right")) - 1
+        while step >= self._starts[epoch] + len(self.plan(epoch)):
+            if epoch + 1 == len(self._starts):
+                self._starts.append(self._starts[epoch] + len(self.plan(epoch)))
+            epoch += 1
+        return self.plan(epoch)[step - self._starts[epoch]]

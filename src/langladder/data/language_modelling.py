@@ -1,8 +1,9 @@
 """How a token stream becomes batches for a language model.
 
-Recurrent models read B parallel streams from left to right, T tokens per step, and keep their state between steps
-(truncated back-propagation through time, Williams & Peng 1990). Models with a bounded context read windows in shuffled
-order. Both are pure functions of (seed, step), see `batches`.
+Rows of the stream: recurrent models read B parallel streams from left to right, T tokens per step, and keep their state
+between steps (truncated back-propagation through time, Williams & Peng 1990). Models with a bounded context read
+windows in shuffled order. Rows of documents: every model reads each document from its beginning, with no state. All are
+pure functions of (seed, step), see `batches`.
 
 Shape legend: B streams or windows, T tokens per step, N tokens in the stream.
 """
@@ -13,7 +14,8 @@ from typing import NamedTuple, NotRequired, TypedDict, Unpack
 import numpy as np
 import torch
 
-from langladder.data.batches import StepBatches, generator, shuffled
+from langladder.data.batches import Epochs, StepBatches, generator, shuffled
+from langladder.data.translation import WINDOW_BATCHES, pack
 from langladder.ground.errors import InputError
 from langladder.models.language.language_model import predicted
 from langladder.text.storage.token_streams import TokenStream
@@ -44,7 +46,7 @@ class BatchSettings(TypedDict):
 
 
 class _TrainingBatches(StepBatches[LanguageBatch]):
-    """Shared by both kinds: the memory-mapped streams, and validation on whole documents."""
+    """Shared by all kinds: the memory-mapped streams, and validation on whole documents."""
 
     one_shape = True
 
@@ -142,6 +144,61 @@ class WindowBatches(_TrainingBatches):
         offsets = {epoch: int(generator(self.seed, epoch, 1).integers(self.T)) for epoch in set(epochs.tolist())}
         starts = windows * self.T + np.array([offsets[epoch] for epoch in epochs.tolist()])
         return LanguageBatch(self._gather(starts), True)
+
+
+class DocumentBatches(_TrainingBatches):
+    """Whole documents, right-padded with PAD, with others of similar length; at most B·T inputs in a batch.
+
+    A document with more than T inputs becomes several rows. Each but its first begins with the last token of the row
+    before, which is given there, so every token is predicted once an epoch.
+    """
+
+    one_shape = False
+
+    def __init__(self, train: TokenStream, validation: TokenStream, **settings: Unpack[BatchSettings]) -> None:
+        super().__init__(train, validation, **settings)
+        inputs = np.maximum(train.lengths - 1, 0)  # (D,)
+        parts = -(-inputs // self.T)
+        part = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)  # (R,) its number in a document
+        self._starts = np.repeat(train.offsets[:-1], parts) + part * self.T
+        self._inputs = np.minimum(np.repeat(inputs, parts) - part * self.T, self.T)
+        if not len(part):
+            raise InputError("the training corpus has no document; see the report of the stage `clean`")
+        self._epochs = Epochs(self._plan)
+
+    def train(self, step: int) -> LanguageBatch:
+        """See `StepBatches.train`."""
+        rows = self._epochs.rows(step)
+        ends = self._starts[rows] + self._inputs[rows] + 1
+        spans = zip(self._starts[rows].tolist(), ends.tolist(), strict=True)
+        return LanguageBatch(pad_rows([self.stream.ids[start:end] for start, end in spans]), True)
+
+    def size(self, batch: LanguageBatch) -> int:
+        """Targets in the batch."""
+        return int((batch.tokens[:, 1:] != PAD).sum())
+
+    def examples(self, step: int, batch: LanguageBatch) -> int:  # noqa: ARG002 - see `StepBatches`
+        """Rows."""
+        return len(batch.tokens)
+
+    def _plan(self, epoch: int) -> list[np.ndarray]:
+        """The rows of each batch of one epoch."""
+        random = generator(self.seed, epoch)
+        order = random.permutation(len(self._inputs))
+        window = max(1, WINDOW_BATCHES * self.B * self.T // int(self._inputs.mean()))
+        batches: list[np.ndarray] = []
+        for start in range(0, len(order), window):
+            part = order[start : start + window]
+            part = part[np.argsort(self._inputs[part], kind="stable")]
+            batches += pack(part, self._inputs, self.B * self.T)
+        return [batches[index] for index in random.permutation(len(batches))]
+
+
+def kind_of_batches(*, documents: bool, context: int | None) -> type[_TrainingBatches]:
+    """How a network with this context is trained: on whole documents, or on the stream. None: it carries a state."""
+    if documents:
+        return DocumentBatches
+    return StreamBatches if context is None else WindowBatches
 
 
 def document_batches(

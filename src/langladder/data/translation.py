@@ -11,13 +11,12 @@ Shape legend: B rows, S and T the longest source and target of the batch.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from langladder.data.batches import StepBatches, generator
+from langladder.data.batches import Epochs, StepBatches, generator
 from langladder.ground.errors import InputError
 from langladder.text.storage.token_streams import PairStream, Rows
 from langladder.text.tokenize.specials import PAD
@@ -70,17 +69,11 @@ class TranslationBatches(StepBatches[PairBatch]):
             raise InputError(
                 f"training.max_length={max_length}: none of the {len(train_pairs):,} training pairs is that short"
             )
-        self._plan = lru_cache(maxsize=2)(self._plan_epoch)
-        self._starts = [0]  # first step of each epoch planned so far
+        self._epochs = Epochs(self._plan_epoch)
 
     def train(self, step: int) -> PairBatch:
         """See `StepBatches.train`."""
-        epoch = int(np.searchsorted(self._starts, step, side="right")) - 1
-        while step >= self._starts[epoch] + len(self._plan(epoch)):
-            if epoch + 1 == len(self._starts):
-                self._starts.append(self._starts[epoch] + len(self._plan(epoch)))
-            epoch += 1
-        return collate(self.train_pairs, self._plan(epoch)[step - self._starts[epoch]])
+        return collate(self.train_pairs, self._epochs.rows(step))
 
     def validation(self) -> Sequence[PairBatch]:
         """See `StepBatches.validation`."""
@@ -104,7 +97,7 @@ class TranslationBatches(StepBatches[PairBatch]):
 
     def batches_per_epoch(self) -> int:
         """Number of batches in the first epoch (later ones can differ by a few)."""
-        return len(self._plan(0))
+        return len(self._epochs.plan(0))
 
     def _plan_epoch(self, epoch: int) -> list[np.ndarray]:
         """The rows of each batch of one epoch."""

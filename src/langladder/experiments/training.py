@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from langladder.data.language_modelling import StreamBatches, WindowBatches, document_batches
+from langladder.data.language_modelling import document_batches, kind_of_batches
 from langladder.models.language.language_model import LanguageModel, predicted
 from langladder.models.language.neural import NeuralLanguageModel
 from langladder.tasks.optimisation import TrainingConfig, make_optimizer, set_learning_rate
@@ -69,7 +69,7 @@ def train_language_model(
     Raises:
         InputError: the text is smaller than one batch.
     """
-    kind = StreamBatches if model.context is None else WindowBatches
+    kind = kind_of_batches(documents=config.rows == "documents", context=model.context)
     size = {"batch_size": config.batch_size, "sequence_length": config.sequence_length}
     batches = kind(text, text, **size, seed=seed, validation_tokens=1)  # there is no validation during training
     state: Any = None

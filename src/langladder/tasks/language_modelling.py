@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from langladder.data.language_modelling import LanguageBatch, StreamBatches, WindowBatches
+from langladder.data.language_modelling import LanguageBatch, WindowBatches, kind_of_batches
 from langladder.ground.errors import InputError
 from langladder.ground.ranks import gathered, ranks
 from langladder.ground.schema import locate
@@ -27,12 +27,12 @@ from langladder.text.tokenize.tokenizers import Tokenizer
 
 
 class LanguageModelling(Task):
-    """Next-token prediction. A recurrent network carries its state from step to step, without gradient."""
+    """Next-token prediction. On the stream, a recurrent network carries its state from step to step, no gradient."""
 
     def __init__(self, model: NeuralLanguageModel, config: LMTrainingConfig) -> None:
         super().__init__(config)
         self.model = model
-        self.smoothing = config.label_smoothing
+        self.smoothing, self.carries = config.label_smoothing, config.rows == "stream"
         self.state: tuple[torch.Tensor, ...] | None = None
 
     def loss(self, batch: LanguageBatch) -> torch.Tensor:
@@ -45,7 +45,7 @@ class LanguageModelling(Task):
             self.state = None
         hidden: torch.Tensor
         hidden, state = self.model(batch.tokens[:, :-1], self.state)  # (B, T, D)
-        self.state = None if state is None else tuple(part.detach() for part in state)
+        self.state = tuple(part.detach() for part in state) if self.carries and state is not None else None
         return hidden
 
     @property
@@ -97,7 +97,7 @@ def train_language_model(
             f"training.sequence_length={config.sequence_length} exceeds the model's context of {model.context} tokens: "
             f"choose 1 to {model.context}, or raise model.context"
         )
-    kind = StreamBatches if model.context is None else WindowBatches
+    kind = kind_of_batches(documents=config.rows == "documents", context=model.context)
     batches = kind(
         train,
         validation,
