@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from langladder.models.encoders.bert import BERT
+from langladder.models.language.gpt import GPT
 from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.translation.transformer import Transformer
 from langladder.tasks.muon import ITERATIONS, hidden_matrices, newton_schulz, orthogonal
@@ -64,13 +66,16 @@ def test_parity_with_torch_muon():
     [
         (RecurrentLM(RecurrentLM.Config(width=16, embedding_dim=16, tie_weights=False), 50), 2),
         (Transformer(Transformer.Config(width=16, layers=1, heads=2, positions="learned"), 50, 50), 3),
+        (GPT(GPT.Config(width=16, layers=1, heads=2, context=512), 50), 2),
+        (GPT(GPT.Config(width=16, layers=1, heads=2, positions="sinusoidal"), 50), 1),
+        (BERT(BERT.Config(width=16, layers=1, heads=2, context=512), 50), 3),
     ],
 )
-def test_tables_of_words_are_no_hidden_matrices(model, tables):
+def test_tables_of_words_and_positions_are_no_hidden_matrices(model, tables):
     hidden = {id(p) for p in hidden_matrices(model)}
     others = [p for p in model.parameters() if p.dim() == 2 and id(p) not in hidden]
     assert len(others) == tables
-    assert {len(p) for p in others} <= {50, 512}  # words, positions
+    assert {len(p) for p in others} <= {50, 512, 2}  # words, positions, segments
 
 
 def test_every_parameter_is_moved_and_the_state_is_kept():

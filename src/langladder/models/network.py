@@ -28,6 +28,8 @@ class Network(nn.Module, Model):
 
     shards: ClassVar[tuple[str, ...]] = ()
     """The lists of layers that FSDP shards one by one; each layer must only compute in `forward`. (): none."""
+    tables: ClassVar[tuple[str, ...]] = ()
+    """Its own parameters that are tables of embeddings: of positions, of segments. (): none, or in modules."""
     from_base: dict[str, int] | None = None
     """The parameters that begin as those of a base, with their number of rows there; None: all of them, or no base."""
 

@@ -114,11 +114,12 @@ def _whole(pieces: Tensor, shape: torch.Size) -> Tensor:
 
 
 def hidden_matrices(module: nn.Module) -> list[nn.Parameter]:
-    """The trainable matrices, except embeddings and output layers, because those are tables of words."""
+    """The trainable matrices, except embeddings and output layers, because those are tables of words or positions."""
     tables = {
         id(parameter)
         for part in module.modules()
         if isinstance(part, nn.Embedding | TokenEmbedding | OutputLayer)
         for parameter in part.parameters()
     }
+    tables |= {id(getattr(part, name)) for part in module.modules() for name in getattr(part, "tables", ())}
     return [p for p in module.parameters() if p.requires_grad and p.dim() == 2 and id(p) not in tables]

@@ -105,6 +105,7 @@ class BERT(Encoder):
     approach = "Transformer"
     Config: ClassVar[type[schema.Config]] = BERTConfig
     shards: ClassVar[tuple[str, ...]] = ("layers",)
+    tables: ClassVar[tuple[str, ...]] = ("position", "segment")
     config: BERTConfig
 
     def __init__(self, config: BERTConfig, vocab_size: int) -> None:

@@ -252,6 +252,7 @@ class GPT(NeuralLanguageModel):
     approach = "Transformer"
     Config: ClassVar[type[schema.Config]] = GPTConfig
     shards: ClassVar[tuple[str, ...]] = ("blocks",)
+    tables: ClassVar[tuple[str, ...]] = ("position",)
     config: GPTConfig
     context: int
     position: torch.Tensor | None
