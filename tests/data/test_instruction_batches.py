@@ -15,6 +15,7 @@ from langladder.data.instructions import (
     repeated,
 )
 from langladder.ground.errors import InputError
+from langladder.models.language.gpt import GPT
 from langladder.tasks.language_modelling import mixed_windows
 from langladder.tasks.settings import PretrainingMix
 from langladder.text.labelled.instructions import Dialogue, Ranking
@@ -54,7 +55,8 @@ def test_golden_batch_learns_on_responses_only_and_padding_is_not_learnt() -> No
 
 def test_windows_of_text_come_beside_and_are_shared_out_with_the_dialogues() -> None:
     text = TokenStream(4 + np.arange(40, dtype=np.int32) % (V - 4), np.array([0, 40]))
-    mixed = mixed_windows(PretrainingMix(weight=1.0, windows=3, length=5), 12, text, 1)
+    model = GPT(GPT.Config(context=12, width=4, layers=1, heads=1), V)
+    mixed = mixed_windows(PretrainingMix(weight=1.0, windows=3, length=5), model, text, 1)
     batches = DialogueBatches(rows(DIALOGUES), [], batch_size=4, seed=1, text=mixed)
     batch = batches.train(0)
     assert mixed is not None and batch.text is not None

@@ -120,6 +120,21 @@ def test_rows_of_documents_are_a_pure_function_of_seed_and_step():
     assert not all(torch.equal(make(DocumentBatches, stream, seed=4).train(s).tokens, walked[s]) for s in range(9))
 
 
+def test_rows_of_documents_begin_a_later_line_without_bos():
+    stream = stream_of(7, lines=3, words=2)  # BOS w w EOS BOS w w EOS BOS w w EOS
+    for length in (30, 4, 1):
+        batches = make(DocumentBatches, stream, sequence_length=length)
+        found = [row[row != PAD] for batch in epoch(batches, 7 * 9) for row in batch]
+        targets = torch.cat([row[1:] for row in found])
+        assert (targets != BOS).all() and sorted(targets[targets != EOS].tolist()) == [*range(4, 4 + 7 * 6)]
+        assert (targets == EOS).sum() == 7 * 3
+        assert sum(int(row[0] == BOS) for row in found) == 7
+    (row,) = [row for row in found if row[0] == BOS and row[1] == 4]
+    whole = make(DocumentBatches, stream, sequence_length=30)
+    assert [BOS, 4, 5, EOS, 6, 7, EOS, 8, 9, EOS] in [row.tolist() for batch in epoch(whole, 63) for row in batch]
+    assert len(row) == 2
+
+
 def test_text_without_documents_is_refused():
     with pytest.raises(InputError, match="no document"):
         make(DocumentBatches, documents_of(1, 0))

@@ -7,7 +7,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from langladder.answers.generate import TextStream, stream
+from langladder.answers.generate import TextStream, distributions, stream
 from langladder.decoding.sampling import (
     SamplingConfig,
     candidates,
@@ -264,3 +264,23 @@ def test_a_text_that_grows_is_that_of_all_its_tokens(kind):
     for ids in ([*tokenizer.encode(" ".join(lines)).tolist(), EOS, 5, BOS, BOS, 6], drawn):
         growing = TextStream(tokenizer)
         assert [growing.add(token) for token in ids] == [tokenizer.decode(ids[: end + 1]) for end in range(len(ids))]
+
+
+@pytest.mark.parametrize("kind", ["gpt", "lstm"])
+def test_a_network_of_whole_documents_continues_later_lines_without_their_bos(kind):
+    torch.manual_seed(0)
+    if kind == "gpt":
+        model: LanguageModel = GPT(GPT.Config(context=16, width=8, layers=1, heads=2, rows="documents"), 12).eval()
+    else:
+        model = RecurrentLM(RecurrentLM.Config(width=8, embedding_dim=8, rows="documents"), 12).eval()
+    prefix, read = [BOS, 4, 9, EOS, BOS, 5], [BOS, 4, 9, EOS, 5]
+    config = SamplingConfig(max_tokens=5, seed=3)
+    assert generate_batch(model, [prefix, [BOS, 6]], config) == generate_batch(model, [read, [BOS, 6]], config)
+    expected = model.next_log_probs(torch.tensor([prefix]))[0]
+    torch.testing.assert_close(next(iter(stream(model, prefix, config))).log_probs, expected)
+    scores = model.log_probs(torch.tensor([[*prefix, 7]]))[0]
+    found = [
+        0.0 if token == BOS else float(p[token])
+        for token, p in zip([*prefix[1:], 7], distributions(model, [*prefix, 7]), strict=True)
+    ]
+    assert found == pytest.approx(scores[1:].tolist(), abs=1e-5)

@@ -56,6 +56,8 @@ MORE: dict[str, tuple[type[LanguageModel], dict[str, object]]] = {
             "learn_start": True,
         },
     ),
+    "GPT, rows of documents": (GPT, {"context": 10, "width": 12, "layers": 2, "heads": 2, "rows": "documents"}),
+    "LSTM, rows of documents": (RecurrentLM, {"cell": "lstm", "width": 12, "embedding_dim": 12, "rows": "documents"}),
     "NNLM, sum": (NNLM, {"combine": "sum", "window": 3, "embedding_dim": 12, "width": 9, "tie_weights": True}),
 }
 
@@ -133,7 +135,8 @@ def test_probabilities_sum_to_one_and_agree(name):
 
 @every_model
 def test_advance_by_several_tokens(name):
-    model, tokens = build(name), STREAM[:32].view(2, 16)
+    model = build(name)
+    tokens = torch.tensor([model.as_read(row)[:14] for row in STREAM[:32].view(2, 16).tolist()])
     _, state = model.advance(tokens[:, :3])
     stepped, _ = model.advance(tokens[:, 3:13], state)
     torch.testing.assert_close(stepped, model.next_log_probs(tokens[:, :13]))

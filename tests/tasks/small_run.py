@@ -1,7 +1,7 @@
 """A small corpus and small models for the tests of training."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -27,12 +27,12 @@ def make_stream(seed: int, documents: int = 8) -> TokenStream:
     return TokenStream(ids.ravel(), np.arange(documents + 1) * 4 * 7)
 
 
-def make_model(kind: str) -> NeuralLanguageModel:
+def make_model(kind: str, rows: Literal["stream", "documents"] = "stream") -> NeuralLanguageModel:
     """An LSTM or plain RNN with dropout on its inputs and outputs, or a GPT with dropout everywhere."""
     torch.manual_seed(0)
     if kind == "gpt":
-        return GPT(GPT.Config(context=8, width=8, layers=2, heads=2, dropout=0.2), V)
-    return RecurrentLM(RecurrentLM.Config(cell=kind, width=8, embedding_dim=8, layers=2, dropout=0.2), V)
+        return GPT(GPT.Config(context=8, width=8, layers=2, heads=2, dropout=0.2, rows=rows), V)
+    return RecurrentLM(RecurrentLM.Config(cell=kind, width=8, embedding_dim=8, layers=2, dropout=0.2, rows=rows), V)
 
 
 def settings(**changes: Any) -> dict[str, Any]:

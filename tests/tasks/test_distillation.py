@@ -116,6 +116,10 @@ def test_an_interrupted_run_ends_with_the_same_bits(tmp_path: Path, monkeypatch:
             {"model": {"output": "adaptive", "tie_weights": False}},
             "a student has model.output=softmax and the 20 tokens of its teacher",
         ),
+        (
+            {"model": {"rows": "documents"}},
+            "its teacher reads model.rows=stream; set the student's model.rows to stream",
+        ),
     ],
 )
 def test_what_cannot_be_a_student_is_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:

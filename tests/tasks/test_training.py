@@ -25,8 +25,8 @@ from langladder.text.tokenize.specials import BOS
 KINDS = ["lstm", "gpt"]
 
 
-def train(kind: str, work: Path, seed: int = 1, **changes) -> tuple[NeuralLanguageModel, TrainingResult]:
-    model = make_model(kind)
+def train(kind: str, work: Path, seed: int = 1, rows="stream", **changes) -> tuple[NeuralLanguageModel, TrainingResult]:
+    model = make_model(kind, rows)
     config = LMTrainingConfig(**settings(**changes))
     return model, train_language_model(model, make_stream(0), make_stream(1), config, Run(seed, work))
 
@@ -206,8 +206,7 @@ def test_divergence_is_said(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_of_documents_have_no_state_and_padding_changes_nothing(kind):
-    config = LMTrainingConfig(**settings(rows="documents"))
-    task = LanguageModelling(make_model(kind).eval(), config)
+    task = LanguageModelling(make_model(kind, "documents").eval(), LMTrainingConfig(**settings()))
     rows = [make_stream(2).document(0)[:length].astype(np.int64) for length in (3, 9, 6)]
     batch = LanguageBatch(pad_rows(rows), True)
     alone = [(task.loss(LanguageBatch(torch.from_numpy(row)[None], True)), len(row[row != BOS])) for row in rows]

@@ -87,7 +87,8 @@ def stream(model: LanguageModel, prefix: Sequence[int], config: SamplingConfig, 
     if not prefix or prefix[0] != BOS:
         raise InputError(f"prefix: {list(prefix)[:5]} … must begin with BOS ({BOS})")
     random, device = generator(config.seed, row), device_of(model)
-    tokens = torch.tensor([list(prefix)])  # (1, t)
+    prefix = model.as_read(prefix)
+    tokens = torch.tensor([prefix])  # (1, t)
     unread, state = tokens, None
     for _ in range(config.max_tokens):
         log_probs, state = model.advance(unread.to(device), state)  # (1, V)
@@ -107,8 +108,10 @@ def distributions(model: LanguageModel, ids: Sequence[int]) -> Iterator[torch.Te
         ids: BOS and the following tokens.
     """
     device, state = device_of(model), None
-    for token in ids[:-1]:
-        log_probs, state = model.advance(torch.tensor([[token]], device=device), state)  # (1, V)
+    log_probs = torch.zeros(0)
+    for position, token in enumerate(ids[:-1]):
+        if token != BOS or not position or not model.joins_lines:  # else as after the end of the line
+            log_probs, state = model.advance(torch.tensor([[token]], device=device), state)  # (1, V)
         yield log_probs[0].cpu()
 
 

@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import torch
 
-from langladder.data.language_modelling import WindowBatches, pad_rows
+from langladder.data.batches import StepBatches
+from langladder.data.language_modelling import LanguageBatch, pad_rows
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import InputError
 from langladder.ground.progress import say
@@ -70,7 +71,7 @@ class DialogueBatches(ReadingBatches[DialogueBatch]):
         *,
         batch_size: int,
         seed: int,
-        text: WindowBatches | None = None,
+        text: StepBatches[LanguageBatch] | None = None,
     ) -> None:
         self.text = text
         sides = [validation, train]

@@ -2,7 +2,7 @@
 
 Rows of the stream: recurrent models read B parallel streams from left to right, T tokens per step, and keep their state
 between steps (truncated back-propagation through time, Williams & Peng 1990). Models with a bounded context read
-windows in shuffled order. Rows of documents: every model reads each document from its beginning, with no state. All are
+windows in shuffled order. Rows of documents: each network reads documents from their beginning, with no state. All are
 pure functions of (seed, step), see `batches`.
 
 Shape legend: B streams or windows, T tokens per step, N tokens in the stream.
@@ -18,7 +18,7 @@ from langladder.data.batches import Epochs, StepBatches, generator, shuffled
 from langladder.data.translation import WINDOW_BATCHES, pack
 from langladder.ground.errors import InputError
 from langladder.models.language.language_model import predicted
-from langladder.text.storage.token_streams import TokenStream
+from langladder.text.storage.token_streams import TokenStream, positions_of
 from langladder.text.tokenize.specials import BOS, PAD
 
 SCORED_TOKENS = 16_384
@@ -149,18 +149,23 @@ class WindowBatches(_TrainingBatches):
 class DocumentBatches(_TrainingBatches):
     """Whole documents, right-padded with PAD, with others of similar length; at most B·T inputs in a batch.
 
-    A document with more than T inputs becomes several rows. Each but its first begins with the last token of the row
-    before, which is given there, so every token is predicted once an epoch.
+    A document is read as `BOS line EOS line EOS`, see `LanguageModel.joins_lines`. One with more than T inputs becomes
+    several rows. Each but its first begins with the last token of the row before, which is given there, so every token
+    is predicted once an epoch.
     """
 
     one_shape = False
 
     def __init__(self, train: TokenStream, validation: TokenStream, **settings: Unpack[BatchSettings]) -> None:
         super().__init__(train, validation, **settings)
-        inputs = np.maximum(train.lengths - 1, 0)  # (D,)
+        lines = positions_of(train.ids, BOS)
+        dropped = lines[~np.isin(lines, train.offsets)]  # each BOS that does not begin a document
+        self._places = dropped - np.arange(len(dropped))  # where they were among the tokens that are read
+        offsets = train.offsets - np.searchsorted(dropped, train.offsets)  # (D + 1,) of documents as they are read
+        inputs = np.maximum(np.diff(offsets) - 1, 0)  # (D,)
         parts = -(-inputs // self.T)
         part = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)  # (R,) its number in a document
-        self._starts = np.repeat(train.offsets[:-1], parts) + part * self.T
+        self._starts = np.repeat(offsets[:-1], parts) + part * self.T
         self._inputs = np.minimum(np.repeat(inputs, parts) - part * self.T, self.T)
         if not len(part):
             raise InputError("the training corpus has no document; see the report of the stage `clean`")
@@ -169,9 +174,12 @@ class DocumentBatches(_TrainingBatches):
     def train(self, step: int) -> LanguageBatch:
         """See `StepBatches.train`."""
         rows = self._epochs.rows(step)
-        ends = self._starts[rows] + self._inputs[rows] + 1
-        spans = zip(self._starts[rows].tolist(), ends.tolist(), strict=True)
-        return LanguageBatch(pad_rows([self.stream.ids[start:end] for start, end in spans]), True)
+        first, last = (
+            read + np.searchsorted(self._places, read, side="right")  # in the stream
+            for read in (self._starts[rows], self._starts[rows] + self._inputs[rows])
+        )
+        spans = (self.stream.ids[start : end + 1] for start, end in zip(first.tolist(), last.tolist(), strict=True))
+        return LanguageBatch(pad_rows([np.append(span[:1], span[1:][span[1:] != BOS]) for span in spans]), True)
 
     def size(self, batch: LanguageBatch) -> int:
         """Targets in the batch."""

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from langladder.data.batches import StepBatches, generator, shuffled
-from langladder.data.language_modelling import WindowBatches
+from langladder.data.language_modelling import LanguageBatch
 
 
 class RolloutPart(NamedTuple):
@@ -51,7 +51,7 @@ class RolloutBatches(StepBatches[RolloutPart | np.ndarray]):
         epochs: int,
         minibatches: int,
         seed: int,
-        text: WindowBatches | None = None,
+        text: StepBatches[LanguageBatch] | None = None,
     ) -> None:
         self.prompts, self.validated, self.per_rollout, self.kept = prompts, validation, per_rollout, kept
         self.epochs, self.minibatches, self.seed, self.text = epochs, minibatches, seed, text

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from langladder.ground.errors import InputError
-from langladder.text.storage.token_streams import PIECE, TokenStream
+from langladder.text.storage.token_streams import TokenStream, positions_of
 from langladder.text.tokenize.specials import BOS, EOS
 
 
@@ -46,8 +46,8 @@ class Lines(NamedTuple):
 
 def lines_of(stream: TokenStream, longest: int) -> Lines:
     """The lines of a stream; a longer line than `longest` tokens becomes several."""
-    starts = _positions(stream.ids, BOS) + 1
-    ends = _positions(stream.ids, EOS)
+    starts = positions_of(stream.ids, BOS) + 1
+    ends = positions_of(stream.ids, EOS)
     number = np.arange(len(starts))
     parts = -(-(ends - starts) // longest)  # 0 of an empty line
     first = np.cumsum(parts) - parts
@@ -56,12 +56,6 @@ def lines_of(stream: TokenStream, longest: int) -> Lines:
     ends = np.minimum(np.repeat(ends, parts), starts + longest)
     document = np.searchsorted(stream.offsets, starts, side="right") - 1
     return Lines(stream.ids, starts, ends, document, number)
-
-
-def _positions(ids: np.ndarray, token: int) -> np.ndarray:
-    """The positions of a token, int64. The ids are compared in pieces, because they can be larger than memory."""
-    found = [begin + np.flatnonzero(ids[begin : begin + PIECE] == token) for begin in range(0, len(ids), PIECE)]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
 
 def rows_of(lines: Lines, room: int, most: int | None = None) -> np.ndarray:

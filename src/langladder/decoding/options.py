@@ -27,6 +27,7 @@ from langladder.data.language_modelling import pad_rows
 from langladder.ground.errors import InputError
 from langladder.models.language.language_model import LanguageModel, State, check_tokens, predicted
 from langladder.models.language.neural import NeuralLanguageModel, scoring
+from langladder.text.tokenize.specials import BOS
 
 ROWS = 64
 """Rows read together."""
@@ -77,6 +78,11 @@ def score_options(model: LanguageModel, items: Sequence[OptionItem]) -> list[np.
         return found
     everything = np.concatenate([part for item in items for part in (item.context, *item.options)]).astype(np.int64)
     check_tokens(torch.from_numpy(np.concatenate([items[0].context[:1], everything]))[None], model.vocab_size)
+    if model.joins_lines:
+        items = [
+            OptionItem(np.array(model.as_read(item.context.tolist())), [one[one != BOS] for one in item.options])
+            for item in items
+        ]
     carried = [position for position, item in enumerate(items) if _can_be_carried(model, item)]
     if carried and isinstance(model, NeuralLanguageModel):
         with scoring(model, _device(model).type):

@@ -88,6 +88,7 @@ def generate_batch(
             raise InputError(f"prefix: {list(prefix)[:5]} … must begin with BOS ({BOS})")
     if not prefixes or not config.max_tokens:
         return [[] for _ in prefixes]
+    prefixes = [model.as_read(prefix) for prefix in prefixes]
     lengths = [len(prefix) for prefix in prefixes]
     random = [generator(config.seed, row) for row in numbers or range(len(prefixes))]
     device = device_of(model)

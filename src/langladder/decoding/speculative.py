@@ -73,6 +73,7 @@ def speculate(
         raise InputError(
             f"draft: it has {draft.vocab_size} tokens, the model {model.vocab_size}; choose one of the same tokenizer"
         )
+    prefix = model.as_read(prefix)
     random, counts = generator(config.seed, row), Speculation() if counts is None else counts
     target, helper = (_Reader(one, len(prefix), config, lookahead + 2) for one in (model, draft))
     ids = list(prefix)

@@ -69,7 +69,7 @@ def train_language_model(
     Raises:
         InputError: the text is smaller than one batch.
     """
-    kind = kind_of_batches(documents=config.rows == "documents", context=model.context)
+    kind = kind_of_batches(documents=model.joins_lines, context=model.context)
     size = {"batch_size": config.batch_size, "sequence_length": config.sequence_length}
     batches = kind(text, text, **size, seed=seed, validation_tokens=1)  # there is no validation during training
     state: Any = None

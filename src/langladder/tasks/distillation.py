@@ -98,7 +98,8 @@ def make_tuned(
     """A language model of the rung's settings, whose teacher is the network in `base`; see `models.making`.
 
     Raises:
-        InputError: the teacher is counted or reads fewer tokens than a batch has, or an output layer has no scores.
+        InputError: the teacher is counted, reads fewer tokens than a batch has or other rows, or an output layer has no
+            scores.
     """
     assert settings.target is not None  # see `families.tune`
     model: NeuralLanguageModel = locate(settings.target)(settings.model, tokenizer.vocab_size)
@@ -109,6 +110,11 @@ def make_tuned(
         raise InputError(
             f"{settings.name}: training.sequence_length={config.sequence_length} exceeds the context of its teacher, "
             f"{teacher.context}; lower it"
+        )
+    if teacher.joins_lines != model.joins_lines:
+        rows = "documents" if teacher.joins_lines else "stream"
+        raise InputError(
+            f"{settings.name}: its teacher reads model.rows={rows}; set the student's model.rows to {rows}"
         )
     if not isinstance(model.head, SoftmaxOutput) or teacher.vocab_size != model.vocab_size:
         raise InputError(

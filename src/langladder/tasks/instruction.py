@@ -138,7 +138,7 @@ def train_instructed(
     if judge is not None and validation:
         sample = JudgedSample.of(validation, config.judged, judge, template, config.max_tokens)
     config = config.of(len(rows))
-    mixed = mixed_windows(config.pretraining, model.context, text, run.seed)
+    mixed = mixed_windows(config.pretraining, model, text, run.seed)
     batches = DialogueBatches(rows, held_out, batch_size=config.batch_size, seed=run.seed, text=mixed)
     task = InstructionTuning(model, config, sample)
     result = train_task(task, batches, config, run)

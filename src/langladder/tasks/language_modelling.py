@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from langladder.data.language_modelling import LanguageBatch, WindowBatches, kind_of_batches
+from langladder.data.batches import StepBatches
+from langladder.data.language_modelling import DocumentBatches, LanguageBatch, WindowBatches, kind_of_batches
 from langladder.ground.errors import InputError
 from langladder.ground.ranks import gathered, ranks
 from langladder.ground.schema import locate
@@ -32,7 +33,7 @@ class LanguageModelling(Task):
     def __init__(self, model: NeuralLanguageModel, config: LMTrainingConfig) -> None:
         super().__init__(config)
         self.model = model
-        self.smoothing, self.carries = config.label_smoothing, config.rows == "stream"
+        self.smoothing = config.label_smoothing
         self.state: tuple[torch.Tensor, ...] | None = None
 
     def loss(self, batch: LanguageBatch) -> torch.Tensor:
@@ -45,7 +46,9 @@ class LanguageModelling(Task):
             self.state = None
         hidden: torch.Tensor
         hidden, state = self.model(batch.tokens[:, :-1], self.state)  # (B, T, D)
-        self.state = tuple(part.detach() for part in state) if self.carries and state is not None else None
+        self.state = (
+            tuple(part.detach() for part in state) if state is not None and not self.model.joins_lines else None
+        )
         return hidden
 
     @property
@@ -97,7 +100,7 @@ def train_language_model(
             f"training.sequence_length={config.sequence_length} exceeds the model's context of {model.context} tokens: "
             f"choose 1 to {model.context}, or raise model.context"
         )
-    kind = kind_of_batches(documents=config.rows == "documents", context=model.context)
+    kind = kind_of_batches(documents=model.joins_lines, context=model.context)
     batches = kind(
         train,
         validation,
@@ -113,9 +116,9 @@ def train_language_model(
 
 
 def mixed_windows(
-    mix: PretrainingMix, context: int | None, text: TokenStream | None, seed: int
-) -> WindowBatches | None:
-    """Windows of plain text for training in addition to something else; None if their weight is 0.
+    mix: PretrainingMix, model: NeuralLanguageModel, text: TokenStream | None, seed: int
+) -> StepBatches[LanguageBatch] | None:
+    """Plain text for training in addition to something else, in rows as the model reads; None if its weight is 0.
 
     Raises:
         InputError: there is no text or less than one window, or the windows exceed the model's context.
@@ -124,12 +127,13 @@ def mixed_windows(
         return None
     if text is None:
         raise InputError(f"training.pretraining.weight={mix.weight}: there is no plain text to train on; set it to 0")
-    if context is not None and mix.length > context:
+    if model.context is not None and mix.length > model.context:
         raise InputError(
-            f"training.pretraining.length={mix.length} exceeds the model's context of {context} tokens; lower it"
+            f"training.pretraining.length={mix.length} exceeds the model's context of {model.context} tokens; lower it"
         )
     nothing = TokenStream(np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
-    return WindowBatches(text, nothing, batch_size=mix.windows, sequence_length=mix.length, seed=seed)
+    kind = DocumentBatches if model.joins_lines else WindowBatches
+    return kind(text, nothing, batch_size=mix.windows, sequence_length=mix.length, seed=seed)
 
 
 def make(

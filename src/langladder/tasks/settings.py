@@ -25,12 +25,9 @@ class Distil(Config):
 class LMTrainingConfig(TrainingConfig):
     """Training settings of language models."""
 
-    rows: Literal["stream", "documents"] = "stream"
-    """What a batch is made of. stream: the text as one stream of tokens, without regard to where documents begin.
-    documents: each document from its beginning, grouped by length; a longer one than sequence_length is cut."""
     batch_size: int = Field(default=32, ge=1, le=2**20)
-    """Parallel streams (recurrent) or windows (bounded context) per step. Of documents: as many as have at most
-    batch_size · sequence_length tokens, padding included."""
+    """Parallel streams (recurrent) or windows (bounded context) per step. With model.rows=documents, as many documents
+    of similar length as have at most batch_size · sequence_length tokens, padding included."""
     sequence_length: int = Field(default=64, ge=1, le=2**20)
     """Tokens per step of each stream, window or document."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)

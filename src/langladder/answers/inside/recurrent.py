@@ -46,7 +46,7 @@ class Inside(NamedTuple):
 def gates(model: RecurrentLM, prefix: Sequence[int]) -> Inside:
     """Gates and states at each token of a prefix, ids that begin with BOS."""
     device = next(model.parameters()).device
-    tokens = torch.tensor([[*prefix]], device=device)
+    tokens = torch.tensor([model.as_read(prefix)], device=device)
     with scoring(model, device.type):
         states, state = [], None
         for position in range(tokens.shape[1]):

@@ -89,7 +89,7 @@ def gpt(model: GPT, prefix: Sequence[int], token: int) -> Inside:
     Args:
         prefix: ids, BOS first; of a long one the network reads what its context holds.
     """
-    read = [*prefix][-model.context :]
+    read = model.as_read(prefix)[-model.context :]
     tokens = torch.tensor([read], device=next(model.parameters()).device)
 
     def answer(state: torch.Tensor) -> torch.Tensor:

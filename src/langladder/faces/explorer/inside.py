@@ -131,7 +131,7 @@ def _language_model(shelf: Shelf, rung: Rung, request: LookRequest) -> Json:
     _check_length(len(predicted))
     place = _position(request.place, len(predicted), max(0, len(predicted) - 3))
     at = predicted[place]
-    prefix, token = row.ids[:at], row.ids[at]
+    prefix, token = rung.model.as_read(row.ids[:at]), row.ids[at]
     answer = guess(rung.model, rung.tokenizer, request.text, place)
     found: Json = {
         "tokens": [[before, text] for before, text, _, _ in row.marks],
@@ -139,16 +139,21 @@ def _language_model(shelf: Shelf, rung: Rung, request: LookRequest) -> Json:
         "token": row.marks[place][1],
         "answer": answer._asdict() | {"probability": None if answer.bits is None else 2.0**-answer.bits},
     }
-    names = _names(rung.tokenizer, row, predicted)
+    joined = rung.model.joins_lines
+    names = [
+        name
+        for place, (name, read) in enumerate(zip(_names(rung.tokenizer, row, predicted), row.ids[:at], strict=False))
+        if not place or read != BOS or not joined
+    ]
     if isinstance(rung.model, BackoffLanguageModel):
         return found | _ngrams(shelf, rung, rung.model, prefix, token)
     if isinstance(rung.model, GPT):
         model = rung.model
         _check_numbers(model.config.layers * model.config.heads * min(len(prefix), model.context) ** 2)
         seen = transformers.gpt(model, prefix, token)
-        return found | {"read": names[at - len(seen.tokens) : at]} | _transformer(seen, rung.tokenizer)
+        return found | {"read": names[-len(seen.tokens) :]} | _transformer(seen, rung.tokenizer)
     assert isinstance(rung.model, RecurrentLM)
-    return found | {"read": names[:at]} | _recurrent(rung.model, prefix)
+    return found | {"read": names} | _recurrent(rung.model, prefix)
 
 
 def _names(tokenizer: Tokenizer, row: Row, predicted: Sequence[int]) -> list[str]:

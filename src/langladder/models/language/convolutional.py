@@ -21,12 +21,12 @@ from pydantic import Field
 from torch import nn
 
 from langladder.ground import schema
-from langladder.models.language.neural import NeuralLanguageModel
-from langladder.nn.output_choice import OutputConfig, make_output
+from langladder.models.language.neural import NeuralConfig, NeuralLanguageModel
+from langladder.nn.output_choice import make_output
 from langladder.nn.text_convolution import GatedConvolution
 
 
-class ConvolutionalLMConfig(OutputConfig):
+class ConvolutionalLMConfig(NeuralConfig):
     """Settings of `ConvolutionalLM`."""
 
     width: int = Field(default=256, ge=1, le=8192)  # C

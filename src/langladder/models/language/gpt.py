@@ -46,13 +46,13 @@ from torch import nn
 from torch.nn import functional
 
 from langladder.ground import schema
-from langladder.models.language.neural import NeuralLanguageModel, scoring
+from langladder.models.language.neural import NeuralConfig, NeuralLanguageModel, scoring
 from langladder.models.network import check_width, with_preset
 from langladder.nn.dropout import Dropout
 from langladder.nn.experts import Expert, Experts, feed_forward
 from langladder.nn.multi_head_attention import CausalSelfAttention, Past, Rotary
 from langladder.nn.output import SoftmaxOutput
-from langladder.nn.output_choice import OutputConfig, make_output
+from langladder.nn.output_choice import make_output
 from langladder.nn.packing import Layout
 from langladder.nn.token_embedding import sinusoidal
 from langladder.text.tokenize.specials import PAD
@@ -114,7 +114,7 @@ INITIAL_STD = 0.02
 PAPERS_WIDTH = 768
 
 
-class GPTConfig(OutputConfig):
+class GPTConfig(NeuralConfig):
     """Settings of `GPT`."""
 
     preset: str | None = None  # a size of the papers, see `PRESETS`; null: the settings below

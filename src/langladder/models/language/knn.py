@@ -178,6 +178,11 @@ class KNNLM(NeuralLanguageModel):
         assert isinstance(head, KNNOutput)
         return head
 
+    @property
+    def joins_lines(self) -> bool:
+        """See `LanguageModel.joins_lines`: as the network does."""
+        return self.gpt.joins_lines
+
     def forward(self, tokens: torch.Tensor, state: None = None) -> tuple[torch.Tensor, None]:
         """See `NeuralLanguageModel.forward`."""
         return self.gpt(tokens, state)  # type: ignore[no-any-return]

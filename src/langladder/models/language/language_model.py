@@ -7,6 +7,7 @@ Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state.
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -32,6 +33,15 @@ class LanguageModel(Model):
     def __init__(self, config: schema.Config, vocab_size: int) -> None:
         self.config, self.vocab_size = config, vocab_size
 
+    @property
+    def joins_lines(self) -> bool:
+        """Whether it reads a document as `BOS line EOS line EOS`: it leaves out a BOS after the end of a line."""
+        return False
+
+    def as_read(self, ids: Sequence[int]) -> list[int]:
+        """The ids of a text from its first BOS, as the model reads them."""
+        return [*ids[:1], *(token for token in ids[1:] if token != BOS or not self.joins_lines)]
+
     @abstractmethod
     def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
         """Natural-log probability of each token given the previous ones in its row.
@@ -52,6 +62,8 @@ class LanguageModel(Model):
 
     def advance(self, tokens: torch.Tensor, state: State = None) -> tuple[torch.Tensor, State]:
         """One step of generation: read (B, n) new tokens, return ((B, V) log-probabilities of the next one, state).
+
+        The tokens are those of `as_read`, unlike those of `log_probs` and `next_log_probs`.
 
         Here the state is the whole prefix; models with a smaller state (a hidden state, a cache) override this.
         """
@@ -89,6 +101,20 @@ def check_tokens(tokens: torch.Tensor, vocab_size: int) -> None:
 def predicted(targets: torch.Tensor) -> torch.Tensor:
     """True where a token is predicted, not given: everywhere except BOS and PAD. Same shape, bool."""
     return (targets != BOS) & (targets != PAD)
+
+
+def joined_lines(tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows without each BOS after the first token, and the place where each token was: (B, T) → (B, T′) twice.
+
+    Args:
+        tokens: right-padded with PAD, as the result is.
+    """
+    keep = (tokens != PAD) & (tokens != BOS)
+    keep[:, 0] = True
+    counts = keep.sum(dim=1)  # (B,)
+    places = torch.argsort((~keep).int(), dim=1, stable=True)[:, : int(counts.max())]
+    inside = torch.arange(places.shape[1], device=tokens.device) < counts[:, None]
+    return tokens.gather(1, places).masked_fill(~inside, PAD), places
 
 
 def kept_rows(hidden: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:

@@ -19,16 +19,16 @@ from pydantic import Field
 from torch import nn
 
 from langladder.ground import schema
-from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.neural import NeuralConfig, NeuralLanguageModel
 from langladder.nn.initialisation import word_embedding
 from langladder.nn.linear_time import MinGRU, MixerState, SelectiveScan
-from langladder.nn.output_choice import OutputConfig, make_output
+from langladder.nn.output_choice import make_output
 from langladder.nn.transformer_layers import FeedForward
 
 NORM_EPS = 1e-5
 
 
-class LinearTimeConfig(OutputConfig):
+class LinearTimeConfig(NeuralConfig):
     """Settings of `LinearTimeLM`."""
 
     mixer: Literal["min_gru", "mamba"] = "min_gru"

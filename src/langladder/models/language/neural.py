@@ -12,15 +12,23 @@ Shape legend: B rows, T tokens, V vocabulary, D width of the hidden state, C con
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import nn
 
-from langladder.models.language.language_model import LanguageModel, State, check_tokens, kept_rows, predicted
+from langladder.models.language.language_model import (
+    LanguageModel,
+    State,
+    check_tokens,
+    joined_lines,
+    kept_rows,
+    predicted,
+)
 from langladder.models.network import Network
 from langladder.models.trial import sentences
 from langladder.nn.output import IGNORED, OutputLayer
+from langladder.nn.output_choice import OutputConfig
 from langladder.nn.products import matrix_entries
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, PAD
@@ -30,6 +38,15 @@ CHUNK = 256
 
 WINDOW_TOKENS = 8192
 """Tokens read at a time when scoring windows."""
+
+
+class NeuralConfig(OutputConfig):
+    """Settings of every network, for its own settings to inherit."""
+
+    rows: Literal["stream", "documents"] = "stream"
+    """What a network reads, in training and after it. stream: the text as one stream of tokens, cut without regard to
+    documents; a recurrent network carries its state on. documents: each document from its beginning, alone, and without
+    the BOS of its later lines."""
 
 
 class NeuralLanguageModel(Network, LanguageModel):
@@ -44,6 +61,11 @@ class NeuralLanguageModel(Network, LanguageModel):
     state_rows: ClassVar[int] = 0  # the batch dimension of a carried state's tensors
     head: OutputLayer
     context: int | None = None
+
+    @property
+    def joins_lines(self) -> bool:
+        """See `LanguageModel.joins_lines`: true with rows of documents."""
+        return getattr(self.config, "rows", "stream") == "documents"
 
     @abstractmethod
     def forward(self, tokens: torch.Tensor, state: State = None) -> tuple[torch.Tensor, State]:
@@ -101,11 +123,7 @@ class NeuralLanguageModel(Network, LanguageModel):
     @torch.no_grad()
     def log_probs(self, tokens: torch.Tensor) -> torch.Tensor:
         """See `LanguageModel.log_probs`. Always computed in float32, without dropout."""
-        check_tokens(tokens, self.vocab_size)
-        with scoring(self, tokens.device.type):
-            if self.context is None:
-                return self._log_probs_carried(tokens)
-            return self._log_probs_windows(tokens, max(1, self.context // 2))
+        return self._scores(tokens, None if self.context is None else max(1, self.context // 2))
 
     @torch.no_grad()
     def sliding_log_probs(self, tokens: torch.Tensor, stride: int) -> torch.Tensor:
@@ -118,14 +136,14 @@ class NeuralLanguageModel(Network, LanguageModel):
             stride: 1 to the context; with the context, windows do not overlap.
         """
         assert self.context is not None and 1 <= stride <= self.context, (self.context, stride)
-        check_tokens(tokens, self.vocab_size)
-        with scoring(self, tokens.device.type):
-            return self._log_probs_windows(tokens, stride)
+        return self._scores(tokens, stride)
 
     @torch.no_grad()
     def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
         """See `LanguageModel.next_log_probs`."""
         check_tokens(prefix, self.vocab_size)
+        if self.joins_lines:
+            prefix, _ = joined_lines(prefix)
         lengths = (prefix != PAD).sum(dim=1)  # (B,)
         if self.context is not None:
             starts = (lengths - self.context).clamp(min=0)  # (B,)
@@ -157,6 +175,14 @@ class NeuralLanguageModel(Network, LanguageModel):
     def state_of(self, state: State, rows: torch.Tensor) -> State:
         """The states of some rows (B,), which can repeat, for a tuple of tensors."""
         return tuple(part.index_select(self.state_rows, rows) for part in state)
+
+    def _scores(self, tokens: torch.Tensor, stride: int | None) -> torch.Tensor:
+        """`log_probs`; stride: of the windows of a network with a bounded context, None: the state is carried."""
+        check_tokens(tokens, self.vocab_size)
+        read, places = joined_lines(tokens) if self.joins_lines else (tokens, None)
+        with scoring(self, tokens.device.type):
+            scores = self._log_probs_carried(read) if stride is None else self._log_probs_windows(read, stride)
+        return scores if places is None else scores.new_zeros(tokens.shape).scatter_(1, places, scores)
 
     def _log_probs_carried(self, tokens: torch.Tensor) -> torch.Tensor:
         scores = torch.zeros(tokens.shape, dtype=torch.float32, device=tokens.device)  # (B, T)

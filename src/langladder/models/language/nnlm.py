@@ -22,13 +22,13 @@ from pydantic import Field, model_validator
 from torch import nn
 
 from langladder.ground import schema
-from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.neural import NeuralConfig, NeuralLanguageModel
 from langladder.nn.initialisation import Initialisation, initialise
-from langladder.nn.output_choice import OutputConfig, make_output
+from langladder.nn.output_choice import make_output
 from langladder.text.tokenize.specials import BOS, PAD
 
 
-class NNLMConfig(OutputConfig):
+class NNLMConfig(NeuralConfig):
     """Settings of `NNLM`."""
 
     window: int = Field(default=4, ge=1, le=1024)  # n − 1: previous words

@@ -21,14 +21,14 @@ from pydantic import Field, model_validator
 from torch import nn
 
 from langladder.ground import schema
-from langladder.models.language.neural import NeuralLanguageModel
+from langladder.models.language.neural import NeuralConfig, NeuralLanguageModel
 from langladder.nn.dropout import LockedDropout, embed_with_word_dropout
 from langladder.nn.initialisation import Initialisation, initialise
-from langladder.nn.output_choice import OutputConfig, make_output
+from langladder.nn.output_choice import make_output
 from langladder.nn.recurrent import Cell, RecurrentStack, RecurrentState, noisy
 
 
-class RecurrentConfig(OutputConfig):
+class RecurrentConfig(NeuralConfig):
     """Settings of `RecurrentLM`."""
 
     cell: Cell = "lstm"

@@ -142,7 +142,7 @@ def _train(
         epochs=config.inner_epochs,
         minibatches=config.minibatches,
         seed=run.seed,
-        text=mixed_windows(config.pretraining, policy.context, text, run.seed),
+        text=mixed_windows(config.pretraining, policy, text, run.seed),
     )
     return _run(task, policy, batches, run), task.history
 

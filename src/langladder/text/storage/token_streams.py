@@ -317,6 +317,12 @@ def count_ids(ids: np.ndarray) -> np.ndarray:
     return counts
 
 
+def positions_of(ids: np.ndarray, token: int) -> np.ndarray:
+    """Where a token stands, int64. A piece of `ids` at a time is compared: they can be larger than memory."""
+    found = [begin + np.flatnonzero(ids[begin : begin + PIECE] == token) for begin in range(0, len(ids), PIECE)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+
 def counts_file(stream: Path) -> Path:
     """The file of a stream's counts, which is beside it."""
     return stream.with_name(f"{stream.stem}_counts.safetensors")
