@@ -112,7 +112,7 @@ class Chains:
         rows = dialogue_rows(
             self.template, repeated(shown, config.repeats), model.context, too_long="leave_out", split="train"
         )
-        mixed = mixed_windows(config.pretraining, model.context, self.text, seed)
+        mixed = mixed_windows(config.pretraining, model, self.text, seed)
         batches, task = (
             DialogueBatches(rows, [], batch_size=config.batch_size, seed=seed, text=mixed),
             InstructionTuning(model, config),
@@ -236,7 +236,7 @@ class Chains:
         critic = (
             critic_from(reward) if config.critic == "reward" else make_critic(policy, shared=config.critic == "shared")
         )
-        text = mixed_windows(config.pretraining, policy.context, self.text, seed)
+        text = mixed_windows(config.pretraining, policy, self.text, seed)
         counts = {"per_rollout": config.prompts, "kept": config.kept, "epochs": config.inner_epochs}
         batches = RolloutBatches(len(ids), 0, **counts, minibatches=config.minibatches, seed=seed, text=text)
         return PPO(policy, critic, config, Prompts(ids, by_reward_model(reward))), batches
