@@ -1,7 +1,8 @@
 """Number agreement over a distance (Linzen, Dupoux & Goldberg 2016): the cat that the dogs chase … sleeps, not sleep.
 
-A pair of sentences differs in the number of one verb. There are 0 to 4 relative clauses between it and its subject, and
-the noun directly before the verb has the other number. A model is right if
+A pair of texts differs in the number of one verb. There are relative clauses between it and its subject, or none, and
+no noun directly before the verb has its number. Of microworld's pairs, the last line is such a sentence, and the lines
+before it are a story. A model is right if
 
     log P(good sentence) > log P(bad sentence)
 
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import torch
 from pydantic import Field
 
@@ -89,9 +91,9 @@ def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
     return dict(sorted(pairs.items()))
 
 
-def sentence_log_probs(model: LanguageModel, tokenizer: Tokenizer, sentences: list[str]) -> torch.Tensor:
-    """log P of each sentence, including its end: (N,) float64."""
-    rows = [framed(ids) for ids in tokenizer.encode_lines(sentences)]
+def sentence_log_probs(model: LanguageModel, tokenizer: Tokenizer, texts: list[str]) -> torch.Tensor:
+    """log P of each text, the ends of its lines included: (N,) float64. A text is a sentence, or a document's lines."""
+    rows = [np.concatenate([framed(ids) for ids in tokenizer.encode_lines(text.split("\n"))]) for text in texts]
     groups = [pad_rows(rows[first : first + ROWS]) for first in range(0, len(rows), ROWS)]
     return torch.cat([model.log_probs(group).double().sum(dim=1) for group in groups])
 
