@@ -16,7 +16,7 @@ from typing import NoReturn
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from microworld.corpora import SIZES, SPLITS, draw_labels, draw_pairs, draw_text, shards
+from microworld.corpora import SIZES, SPLITS, draw_labels, draw_pairs, draw_tags, draw_text, shards
 from microworld.engine import END, World, world
 from microworld.floors import check, document_floor, window_floor
 from microworld.lexicon import HERE
@@ -38,13 +38,14 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(prog="microworld", description="Little stories, drawn and read with exact probabilities.")
     commands = top.add_subparsers(dest="command", required=True, parser_class=_Parser)
 
-    one = commands.add_parser("draw", help="draw text, sentence pairs or labelled texts")
+    one = commands.add_parser("draw", help="draw text, sentence pairs, labelled texts or tagged lines")
     one.add_argument("--size", choices=SIZES, default="tiny")
     one.add_argument("--seed", type=int, default=1)
     one.add_argument("--split", choices=SPLITS, default="train")
     kind = one.add_mutually_exclusive_group()
     kind.add_argument("--pairs", action="store_true", help="English and Esperanto, with a tab between")
     kind.add_argument("--labels", choices=("subject", "mood"), help="label and text, with a tab between")
+    kind.add_argument("--tags", choices=("pos", "entities"), help="word and tag, with a tab between, a word a line")
     one.add_argument("--format", choices=("text", "parquet"), default="text")
     one.add_argument("--out", type=Path, help="folder for the file SPLIT.txt or SPLIT.parquet (default: print text)")
     one.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; the text is the same for all")
@@ -126,6 +127,8 @@ def _tables(given: argparse.Namespace) -> Iterator[pa.Table]:
         yield draw_pairs(given.seed, given.split, counts.pairs[split])
     elif given.labels:
         yield pa.Table.from_pylist(list(draw_labels(given.seed, given.split, counts.labelled[split], given.labels)))
+    elif given.tags:
+        yield pa.Table.from_pylist(list(draw_tags(given.seed, given.split, counts.tagged[split], given.tags)))
     else:
         numbers, stories = zip(*shards(counts.stories[split]), strict=True)
         if min(given.jobs, len(numbers)) == 1:
@@ -142,6 +145,10 @@ def _text(given: argparse.Namespace, tables: Iterator[pa.Table]) -> Iterator[str
             yield from (f"{row['source']}\t{row['target']}\n" for row in table.to_pylist())
         elif given.labels:
             yield from (f"{row['label']}\t{row['text']}\n" for row in table.to_pylist())
+        elif given.tags:
+            for number, row in enumerate(table.to_pylist()):
+                words = zip(row["words"], row["tags"], strict=True)
+                yield "\n" * (number > 0) + "".join(f"{word}\t{tag}\n" for word, tag in words)
         else:
             for document, line in zip(table["document"].to_pylist(), table["text"].to_pylist(), strict=True):
                 yield line + "\n" if last in (None, document) else f"\n{line}\n"
@@ -221,10 +228,11 @@ def _read(here: World, name: str, first: int, story: Story) -> list[list[float]]
         return reading.log_probs
     name = "standard input" if name == "-" else name
     for number, line in enumerate(story):
-        for place, word in enumerate(line):
-            if not here.begun(story[:number], line[: place + 1]):
-                instead = _instead(here, story[:number], line[:place])
-                raise ValueError(f'{name}:{first + number}: "{word}" (word {place + 1}) cannot stand here{instead}')
+        for place, readers in enumerate(here.prefixes(story[:number], line)):
+            if not readers:
+                instead = _instead(here, story[:number], line[: place - 1])
+                word = f'"{line[place - 1]}" (word {place})'
+                raise ValueError(f"{name}:{first + number}: {word} cannot stand here{instead}")
         if not here.begun(story[: number + 1]):
             instead = _instead(here, story[:number], line)
             raise ValueError(f'{name}:{first + number}: the line cannot end after "{line[-1]}"{instead}')

@@ -70,12 +70,16 @@ def test_seeds_and_splits_draw_other_text() -> None:
     assert drawn[0] != drawn[1] != drawn[2] != drawn[0]
 
 
-def test_pairs_and_labels(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_pairs_labels_and_tags(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     pairs = run(capsys, "draw", "--pairs", "--split", "test").splitlines()
     assert len(pairs) == SIZES["tiny"].pairs[2]
     assert all(line.count("\t") == 1 for line in pairs)
     labels = run(capsys, "draw", "--labels", "mood", "--split", "test").splitlines()
     assert {line.split("\t")[0] for line in labels} == {"happy", "sad", "angry", "afraid"}
+    lines = run(capsys, "draw", "--tags", "entities", "--split", "test").rstrip("\n").split("\n\n")
+    assert len(lines) == SIZES["tiny"].tagged[2]
+    tags = [word.split("\t")[1] for line in lines for word in line.split("\n")]
+    assert set(tags) == {"O", "B-PER", "B-LOC"}
     run(capsys, "draw", "--labels", "subject", "--format", "parquet", "--out", str(tmp_path))
     table = pq.read_table(tmp_path / "train.parquet")
     assert table.column_names == ["text", "label", "log_prob", "ceiling"]
