@@ -52,10 +52,29 @@ class Extent:
 
 @cache
 def table(name: str) -> tuple[Mapping[str, str], ...]:
-    """A table of the lexicon: its rows, column → value."""
+    """A table of the lexicon: its rows, column → value.
+
+    Raises:
+        RuleError: a row has too many or too few columns, or a subject or mood that does not exist.
+    """
     with (HERE / "lexicon" / f"{name}.tsv").open(encoding="utf-8", newline="") as file:
         lines = (line for line in file if not line.startswith("#"))
-        return tuple(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+        found = tuple(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    for number, row in enumerate(found):
+        if None in row or None in row.values():
+            raise RuleError(f"{place(name, number)}: expected {len(found[0])} columns with tabs between")
+        for column, owners in (("subject", SUBJECTS), ("mood", MOODS)):
+            if row.get(column, ANY) not in (*owners, ANY):
+                raise RuleError(
+                    f"{place(name, number)}: {row[column]}: expected a {column}: {', '.join(owners)}, {ANY}"
+                )
+    return found
+
+
+def place(name: str, number: int) -> str:
+    """File and line of a row of a table."""
+    lines = (HERE / "lexicon" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+    return f"{name}.tsv:{[line for line, text in enumerate(lines, start=1) if text[:1] not in ('', '#')][number + 1]}"
 
 
 def rows(name: str, extent: Extent, condition: tuple[str, str] = ("", "")) -> list[int]:
@@ -81,9 +100,6 @@ class Words:
     def __init__(self, words: Sequence[str], rows: Sequence[int], p: np.ndarray) -> None:
         self.words, self.rows = list(words), list(rows)
         self.index = {word: number for number, word in enumerate(words)}
-        if len(self.index) < len(words):
-            twice = next(word for word in words if self.words.count(word) > 1)
-            raise RuleError(f"{twice} is there twice in one class")
         self.p = p / p.sum(axis=1, keepdims=True)
         self.columns = list(np.ascontiguousarray(self.p.T))
         self.cumulative = [list(accumulate(row)) for row in self.p.tolist()]
@@ -116,7 +132,11 @@ class WordClass:
             raise RuleError(f"class {self.name} has no words")
         here = table(self.line.table)
         if not given:
-            return Words([here[number][column] for number in numbers], numbers, self._probabilities(numbers))
+            words = [here[number][column] for number in numbers]
+            for rank, word in enumerate(words):
+                if word in words[:rank]:
+                    raise RuleError(f"{place(self.line.table, numbers[rank])}: {word} is there twice")
+            return Words(words, numbers, self._probabilities(numbers))
         partners = [number for number in self.company.get(given, {}).get(row, ()) if number in numbers]
         if not partners:
             return self.form(form)
@@ -165,20 +185,20 @@ def check_tables(rules: Rules) -> None:
     for name, other, column in rules.company:
         _check_columns(rules.places[f"company {name} {other}"], rules.classes[other].table, {column})
     for name, (base, source) in rules.derived.items():
-        place = rules.places[f"derived {name}"]
-        _check_columns(place, source, {name, base})
+        where = rules.places[f"derived {name}"]
+        _check_columns(where, source, {name, base})
         for column in (name, base):
             words = [row[column] for row in table(source)]
             if twice := sorted({word for word in words if words.count(word) > 1}):
-                raise RuleError(f"{place}: {twice[0]} is there twice in the column {column} of {source}.tsv")
+                raise RuleError(f"{where}: {twice[0]} is there twice in the column {column} of {source}.tsv")
 
 
-def _check_columns(place: str, name: str, columns: set[str]) -> None:
+def _check_columns(where: str, name: str, columns: set[str]) -> None:
     if not (HERE / "lexicon" / f"{name}.tsv").is_file():
-        raise RuleError(f"{place}: there is no table lexicon/{name}.tsv")
+        raise RuleError(f"{where}: there is no table lexicon/{name}.tsv")
     for column in sorted(columns):
         if column not in table(name)[0]:
-            raise RuleError(f"{place}: {name}.tsv has no column {column} ({', '.join(table(name)[0])})")
+            raise RuleError(f"{where}: {name}.tsv has no column {column} ({', '.join(table(name)[0])})")
 
 
 def classes(
@@ -196,7 +216,7 @@ def classes(
         for number in rows(lines[other].table, extent):
             for word in table(lines[other].table)[number][column].split(","):
                 if word not in first:
-                    raise RuleError(f"{lines[other].table}.tsv: {word} is not in {lines[name].table}.tsv")
+                    raise RuleError(f"{place(lines[other].table, number)}: {word} is not in {lines[name].table}.tsv")
                 found[name].setdefault(other, {}).setdefault(number, []).append(first[word])
                 found[other].setdefault(name, {}).setdefault(first[word], []).append(number)
     return {name: WordClass(name, line, extent, found[name]) for name, line in lines.items()}

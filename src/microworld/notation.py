@@ -215,9 +215,7 @@ class Rules:
         loose = [name for name in self.parameters if name in names and name not in values]
         for found in product(*(self.parameters[name] for name in loose)):
             more = dict(zip(loose, found, strict=True))
-            weight, features = 1.0, ()
-            if not self.translates:
-                weight, features = self._weight(place, tokens[0], {**values, **more})
+            weight, features = (1.0, ()) if self.translates else self._weight(place, tokens[0], {**values, **more})
             symbols = tuple(
                 self._symbol(place, one, {**values, **more}) for one in tokens[0 if self.translates else 1 :]
             )

@@ -1,10 +1,12 @@
 """Each mistake in a file of rules is one sentence that names file and line."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from microworld import lexicon
 from microworld.engine import World
 from microworld.floors import check
 from microworld.lexicon import Extent
@@ -126,3 +128,26 @@ def test_a_file_without_lines_of_stories_is_refused(tmp_path: Path) -> None:
 def test_a_curve_that_the_rules_do_not_have_is_refused() -> None:
     with pytest.raises(RuleError, match=r"small\.rules: there is no curve turn \(turns, arrives\)"):
         World(path=SMALL, curves={"turn": (1.0,)})
+
+
+@pytest.mark.parametrize(("table", "old", "new", "message"), [
+    ("nouns", "herded,milked", "herded,milkt", "nouns.tsv:5: milkt is not in verbs.tsv"),
+    ("nouns", "farm\tcow", "fram\tcow", "nouns.tsv:5: fram: expected a subject: farm, kitchen"),
+    ("nouns", "farm\tcow\tcows", "farm\tcow", "nouns.tsv:5: expected 7 columns with tabs between"),
+    ("nouns", "farm\thorse", "farm\tcow", "nouns.tsv:6: cow is there twice"),
+    ("looks", "happy\t", "glad\t", "expected a mood: happy, sad, angry, afraid, any"),
+])  # fmt: skip
+def test_a_mistake_in_a_table_is_named_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, old: str, new: str, message: str
+) -> None:
+    shutil.copytree(lexicon.HERE / "lexicon", tmp_path / "lexicon")
+    file = tmp_path / "lexicon" / f"{table}.tsv"
+    file.write_text(file.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    monkeypatch.setattr(lexicon, "HERE", tmp_path)
+    lexicon.table.cache_clear()
+    try:
+        with pytest.raises(RuleError) as caught:
+            World(path=SMALL)
+        assert message in str(caught.value)
+    finally:
+        lexicon.table.cache_clear()

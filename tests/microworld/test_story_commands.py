@@ -29,10 +29,9 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def error(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """The one line that a command says where it fails."""
     try:
-        code = main(arguments)
+        assert main(arguments) == 1
     except SystemExit as stopped:  # a wrong argument
-        code = stopped.code
-    assert code == 1
+        assert stopped.code == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     return said
