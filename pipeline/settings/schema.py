@@ -136,6 +136,8 @@ def _corpus(side: str, value: Values) -> type[Config]:
     maker = (str, Field(alias="_maker_"))
     languages: dict[str, Any] = dict.fromkeys(SIDES[side].languages, (str | None, None))
     common: Any = {"kind": (str, ...), "iid": (bool, True), "source": (source, ...), "maker": maker}
+    if side == "text":
+        common["rows"] = (Literal["stream", "documents"], "stream")  # of language models: conf/lm
     return create_model("corpus", __base__=Config, **common, **languages)
 
 
