@@ -131,10 +131,10 @@ def test_a_curve_that_the_rules_do_not_have_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("table", "old", "new", "message"), [
-    ("nouns", "herded,milked", "herded,milkt", "nouns.tsv:5: milkt is not in verbs.tsv"),
-    ("nouns", "farm\tcow", "fram\tcow", "nouns.tsv:5: fram: expected a subject: farm, kitchen"),
-    ("nouns", "farm\tcow\tcows", "farm\tcow", "nouns.tsv:5: expected 7 columns with tabs between"),
-    ("nouns", "farm\thorse", "farm\tcow", "nouns.tsv:6: cow is there twice"),
+    ("nouns", "herded,milked", "herded,milkt", "milkt is not in verbs.tsv"),
+    ("nouns", "farm\tcow", "fram\tcow", "fram: expected a subject: farm, kitchen"),
+    ("nouns", "farm\tcow\tcows", "farm\tcow", "columns with tabs between"),
+    ("nouns", "farm\thorse\t", "farm\tcow\t", "cow is there twice"),
     ("looks", "happy\t", "glad\t", "expected a mood: happy, sad, angry, afraid, any"),
 ])  # fmt: skip
 def test_a_mistake_in_a_table_is_named_with_its_line(
@@ -142,12 +142,14 @@ def test_a_mistake_in_a_table_is_named_with_its_line(
 ) -> None:
     shutil.copytree(lexicon.HERE / "lexicon", tmp_path / "lexicon")
     file = tmp_path / "lexicon" / f"{table}.tsv"
-    file.write_text(file.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
     monkeypatch.setattr(lexicon, "HERE", tmp_path)
     lexicon.table.cache_clear()
     try:
         with pytest.raises(RuleError) as caught:
             World(path=SMALL)
         assert message in str(caught.value)
+        assert f"{table}.tsv:{text[: text.index(old)].count(chr(10)) + 1}: " in str(caught.value)
     finally:
         lexicon.table.cache_clear()

@@ -155,7 +155,7 @@ def test_next_words(capsys: pytest.CaptureFixture[str]) -> None:
     (("draw", "--pairs", "--labels", "mood"), "not allowed with"),
     (("score", "no/such/file"), "No such file or directory"),
     (("floors", "/dev/null"), "/dev/null: there is no story"),
-    (("next", "john is a fish"), '"fish" cannot stand here; expected cook'),
+    (("next", "john is a fish"), '"fish" cannot stand here; expected '),
     (("check", "no/such.rules"), "No such file or directory"),
     ((), "required: command"),
 ])  # fmt: skip
