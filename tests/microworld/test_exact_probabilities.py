@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from microworld.engine import END, LINES, Line, Reader, World, _Rule, world
-from microworld.lexicon import Extent, table
+from microworld.lexicon import MOODS, STRAY, SUBJECTS, ZIPF, Extent, table
 from tests.microworld.enumeration import Text, derivations, probabilities, probability
 
 SMALL = Path(__file__).with_name("small.rules")
@@ -281,3 +281,21 @@ def test_stories_have_seven_to_twelve_lines() -> None:
     counts = Counter(len(world().draw(rng)) for _ in range(600))
     assert set(counts) == set(range(LINES[0], LINES[1] + 1))
     assert stats.chisquare(list(counts.values())).pvalue > 1e-4
+
+
+def test_a_word_has_the_probability_of_its_subject_or_mood_and_rank() -> None:
+    """P(v | z) ∝ ((1 − stray)·[k = z's] + stray / number of them) · w_k(v), w by Zipf's law."""
+    here = world()
+    for name, tilt, stray in (("NOUN", SUBJECTS, STRAY["subject"]), ("LOOK", MOODS, STRAY["mood"])):
+        words = here.classes[name].form("s" if name == "NOUN" else "")
+        column = "subject" if name == "NOUN" else "mood"
+        owners = [table(here.classes[name].line.table)[row][column] for row in words.rows]
+        for state in range(here.extent.states):
+            mine = here.subject_of(state) if name == "NOUN" else here.mood_of(state)
+            expected = []
+            for number, owner in enumerate(owners):
+                weights = [(rank + 2) ** -ZIPF for rank in range(owners.count(owner))]
+                share = weights[owners[:number].count(owner)] / sum(weights)
+                expected.append(((1 - stray) * (owner == mine) + stray / len(tilt)) * share)
+            assert math.fsum(expected) == pytest.approx(1, abs=1e-12)
+            assert words.p[state] == pytest.approx(expected, rel=1e-9)

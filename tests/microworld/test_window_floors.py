@@ -45,6 +45,21 @@ def test_a_third_line_after_the_second_is_its_sum_over_all_first_lines(small: Wo
     assert window_log_prob(small, Structures(small), text, 2, 1) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("seen", [
+    ("where does he live ?", "in london .", "the cook left england ."),
+    ("where does john live ?", "in london .", "john washed the soup ."),
+    ("john washed the soup .", "everything was lost .", "john washed the soup ."),
+    ("mary is a cook from paris .", "he washed the soup .", "but she washed the soup ."),
+])  # fmt: skip
+def test_a_value_that_was_seen_is_known_from_then_on(small: World, seen: tuple[str, ...]) -> None:
+    """The last line after the two before it, by its sum over all first lines."""
+    text = [tuple(line.split()) for line in seen]
+    firsts = [first for (first,) in probabilities(small, 1)]
+    whole = sum(probability(small, (first, *text)) for first in firsts)
+    expected = math.log(whole / sum(probability(small, (first, *text[:2])) for first in firsts))
+    assert window_log_prob(small, Structures(small), ((), *text), 3, 2) == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.long
 def test_a_third_line_alone_is_its_sum_over_all_texts(least: World) -> None:
     structures, by_last = Structures(least), dict[tuple[str, ...], float]()
