@@ -3,20 +3,25 @@
 import ast
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from microworld import corpora
 from microworld.__main__ import main
 from microworld.corpora import SIZES, draw_text, shards
-from microworld.engine import world
-from microworld.lexicon import HERE
+from microworld.engine import World, world
+from microworld.floors import check
+from microworld.lexicon import HERE, MOODS, SUBJECTS
+from microworld.notation import RuleError
 from microworld.questions import agreement
+from microworld.translation import Translation
 
 FIRST = "john is a farmer from london who likes books ."
 
@@ -85,14 +90,20 @@ def test_pairs_labels_and_tags(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert table.num_rows == SIZES["tiny"].labelled[0]
 
 
-def test_labels_are_as_probable_as_their_log_probs_say() -> None:
-    """E[−log P(label)] is the entropy, and the most probable label is right as often as the ceiling says."""
-    for task in ("subject", "mood"):
-        rows = list(corpora.draw_labels(5, "test", 300, task))
-        assert all(math.exp(row["log_prob"]) <= row["ceiling"] + 1e-8 for row in rows)
-        right = sum(math.isclose(math.exp(row["log_prob"]), row["ceiling"], rel_tol=1e-6) for row in rows)
-        expected = sum(row["ceiling"] for row in rows)
-        assert abs(right - expected) < 4 * math.sqrt(sum(row["ceiling"] * (1 - row["ceiling"]) for row in rows))
+@pytest.mark.parametrize("task", ["subject", "mood"])
+def test_labels_are_as_frequent_as_the_beliefs_of_their_reader(task: str) -> None:
+    """The sum over texts of [label = k] − P(k | text), for each k; and log_prob and ceiling are those of P."""
+    here = World(curves={"turns": (corpora.TURNS,)})
+    names = SUBJECTS if task == "subject" else MOODS
+    differences = []
+    for row in corpora.draw_labels(5, "test", 300, task):
+        reading = here.read([line.split() for line in re.findall(r"[^.?]+[.?]", row["text"])])
+        assert reading is not None
+        chances = reading.belief.reshape(len(SUBJECTS), len(MOODS)).sum(axis=1 if task == "subject" else 0)
+        assert row["log_prob"] == pytest.approx(math.log(chances[names.index(row["label"])]), abs=1e-8)
+        assert row["ceiling"] == pytest.approx(chances.max(), abs=1e-8)
+        differences.append([(name == row["label"]) - p for name, p in zip(names, chances, strict=True)])
+    assert abs(sum(np.array(differences))).max() < 5 * math.sqrt((np.array(differences) ** 2).sum(axis=0).max()) + 1
 
 
 def test_a_file_that_exists_is_not_replaced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -196,3 +207,37 @@ def test_the_package_imports_numpy_and_pyarrow_alone() -> None:
     assert (
         subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout == "set()\n"
     )
+
+
+README = (HERE / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_stories_of_the_readme_are_the_first_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "draw", "--seed", "2026", "--split", "test") in README, "draw them again, and the floors"
+
+
+def test_the_rule_of_the_readme_fits_in(tmp_path: Path) -> None:
+    english, esperanto = tmp_path / "english.rules", tmp_path / "esperanto.rules"
+    for file, word, below in ((english, "today", "then"), (esperanto, "hodiaŭ", "tiam")):
+        new = next(line for line in README.splitlines() if line.startswith("    ") and f"{word} <sentence" in line)
+        rules = (HERE / file.name).read_text(encoding="utf-8").splitlines()
+        rules.insert(1 + next(at for at, line in enumerate(rules) if f"{below} <sentence" in line), new)
+        file.write_text("\n".join(rules), encoding="utf-8")
+    here = World(path=english)
+    check(here)
+    with pytest.raises(RuleError) as caught:
+        Translation(here)
+    assert f"microworld: {caught.value}\n" in README
+    story = [line.split() for line in (FIRST, "today he likes books .")]
+    assert here.read(story) is None  # a fact, which is no event
+    story[1] = ["today", "he", "loved", "the", "cow", "."]
+    reading = here.read(story)
+    assert reading is not None
+    assert Translation(here, esperanto).translate(story[1], reading.lines[1])[0] == "hodiaŭ"
+
+
+def test_the_floors_of_the_readme_are_in_order() -> None:
+    rows = [line.split(" | ") for line in README.split("perplexity per word |")[1].split("\n\n")[0].splitlines()[2:]]
+    perplexities = [float(row[3].rstrip(" |")) for row in rows]
+    assert len(perplexities) == 5
+    assert perplexities == sorted(perplexities, reverse=True)
