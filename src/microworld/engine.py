@@ -236,7 +236,13 @@ class Reading:
 
 
 class World:
-    """The world of stories: its rules and words."""
+    """The world of stories: its rules and words.
+
+    Attributes:
+        extent: how much of the lexicon it has. rules: as they are written. classes: name → class of words.
+        slots: what is remembered to the end of a line → its class. start: the rule of a line.
+        prior: P(z) at the beginning of a story: (states,). turn: P(z' | z) where the mood changes: (states, states).
+    """
 
     def __init__(
         self,
@@ -246,7 +252,12 @@ class World:
     ) -> None:
         """
         Args:
+            extent: None: the whole lexicon.
+            path: a file of rules.
             curves: instead of those of the rules, by name.
+
+        Raises:
+            RuleError: a mistake in the rules or tables; the message names file and line.
         """
         self.extent = extent or Extent()
         self.rules: Rules = read_rules(path)
@@ -301,7 +312,7 @@ class World:
     # ---- drawing
 
     def draw(self, rng: Random, lines: int | None = None) -> list[Line]:
-        """Draw a story; lines: how many, None: 7 to 12."""
+        """Draw a story of so many lines; None: 7 to 12, uniformly distributed."""
         count = LINES[0] + int(rng.random() * (LINES[1] - LINES[0] + 1)) if lines is None else lines
         state = int(rng.random() * self.extent.states)
         memory, found = Memory(), []
@@ -353,7 +364,10 @@ class World:
         return Reader(memory or Memory(), self.prior if belief is None else belief)
 
     def read(self, lines: Iterable[Sequence[str]]) -> Reading | None:
-        """Read a story, given as words by line; None if it is none of this world."""
+        """Read a story, given as words by line; None if it is none of this world.
+
+        Natural logarithms. The last line must be whole; the number of lines is not scored.
+        """
         found = Reading([], [], [], self.prior)
         readers = [self.reader()]
         for line in lines:
@@ -379,7 +393,10 @@ class World:
         return found
 
     def advance(self, readers: Sequence[Reader], word: str) -> tuple[list[Reader], str]:
-        """Readers after one more word, their beliefs multiplied by its probability, and what the word is."""
+        """Readers after one more word, their beliefs multiplied by its probability, and what the word is.
+
+        No reader is left where the word is impossible. The readers that are given are changed.
+        """
         found: list[Reader] = []
         kind = "word"
         for reader in readers:
@@ -505,7 +522,10 @@ class World:
     # ---- what comes next
 
     def next_words(self, readers: Sequence[Reader]) -> dict[str, float]:
-        """The distribution of the next word, or the end of the line, in the middle of one; {}: there is no reader."""
+        """Word → P(word | text so far), in the middle of a line; `END`: the line ends. They add up to 1.
+
+        {} where there is no reader. The readers are not changed.
+        """
         joint: dict[str, float] = {}
         for reader in readers:
             self._openings(joint, reader.memory, list(reader.stack), reader.belief)

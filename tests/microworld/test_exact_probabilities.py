@@ -201,10 +201,10 @@ def z_score(found: np.ndarray) -> float:
 
 
 def test_the_next_words_add_up_to_one_and_tell_the_entropy(turning: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert abs(z_score(surprisals(turning, turning, 60))) < 4
+    assert abs(z_score(surprisals(turning, turning, 40))) < 4
     wrong = World(curves={"turns": (12.0,)})
     monkeypatch.setattr(wrong, "turn", np.eye(wrong.extent.states))  # who believes that no mood ever changes
-    assert abs(z_score(surprisals(turning, wrong, 60))) > 8
+    assert abs(z_score(surprisals(turning, wrong, 40))) > 8
 
 
 def hidden_places(world: World, kind: str) -> tuple[list[list[str]], int, int]:

@@ -88,7 +88,7 @@ def test_who_saw_all_lines_reads_as_the_engine_does() -> None:
 
 
 def test_memories_without_values_are_as_frequent_as_their_probabilities() -> None:
-    here, rng, draws, line = world(), Random("memories"), 1_500, 5
+    here, rng, draws, line = world(), Random("memories"), 1_000, 5
     counts: Counter[tuple[object, ...]] = Counter()
     for _ in range(draws):
         readers = here.begun([one.words for one in here.draw(rng, line)])
