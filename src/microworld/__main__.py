@@ -204,7 +204,10 @@ def next_words(given: argparse.Namespace) -> None:
 
 def _stories(name: str) -> Iterator[tuple[int, Story]]:
     """(number of its first line in the file, story)."""
-    text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    try:
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name}: no text in UTF-8 ({error})") from error
     story: Story = []
     number = 0
     for number, line in enumerate(text.split("\n"), start=1):

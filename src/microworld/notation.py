@@ -300,7 +300,11 @@ def read_rules(path: Path) -> Rules:
         RuleError: a line is not in the notation; the message names file and line.
     """
     rules, current = Rules(path), None
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise RuleError(f"{path.name}: no text in UTF-8 ({error})") from error
+    for number, line in enumerate(text.splitlines(), start=1):
         line = re.sub(r"(^|\s)#.*", "", line)
         place = f"{path.name}:{number}"
         if not line.strip():

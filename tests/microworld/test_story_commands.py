@@ -175,6 +175,13 @@ def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: tupl
     assert said in error(capsys, *arguments)
 
 
+@pytest.mark.parametrize("command", ["score", "check"])
+def test_a_file_that_is_no_text_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str) -> None:
+    file = tmp_path / "latin.txt"
+    file.write_bytes("ŝafo café".encode("iso-8859-3", "replace"))
+    assert "latin.txt: no text in UTF-8" in error(capsys, command, str(file))
+
+
 def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert [line.split(":")[0] for line in run(capsys, "check").splitlines()] == ["english.rules", "esperanto.rules"]
     file = tmp_path / "mine.rules"
