@@ -56,8 +56,9 @@ def drive(folder: Path, *targets: str, before: str = "pass", **environment: str)
 
 
 def start(folder: Path, *targets: str, before: str = "pass", **environment: str) -> subprocess.Popen[str]:
-    """The runner's process."""
+    """The runner's process. An interrupt reaches it, also where the tests run in the background of a script."""
     script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
         f"import pipeline.parallel as p; from pathlib import Path; p.ROOT = Path({str(folder)!r}); {before}; p.main()"
     )
     path = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}

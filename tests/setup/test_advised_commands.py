@@ -15,14 +15,19 @@ from langladder.faces.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = re.compile("`((?:langladder|make|dvc|mlflow|python -m pipeline\\.)[^`]*)`")
+BEGUN = re.compile("`(?:langladder|make|dvc|mlflow|python)\\b")  # in a line: only files that have one are parsed
 GAP = "VALUE"  # what a message fills in
 
 
+@cache
 def advised() -> list[str]:
     """The commands in backticks in every string of the code that is no docstring."""
     found = set()
     for file in sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("pipeline/**/*.py")]):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        source = file.read_text(encoding="utf-8")
+        if not BEGUN.search(source):
+            continue
+        tree = ast.parse(source)
         docstrings = {
             id(node.body[0].value)
             for node in ast.walk(tree)
