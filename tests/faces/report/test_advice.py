@@ -5,7 +5,7 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from classifier_files import classifier
@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from small_run_files import entry, language_model, report_of
 
 from langladder.evaluation.more_labels import CurvePoint, MoreLabels
-from langladder.evaluation.page import Work
+from langladder.evaluation.page import Metric, Page, Work
 from langladder.faces.cli.main import app
-from langladder.faces.report.advice import Advice, advice
+from langladder.faces.report.advice import Advice, advice, judged, measure_of
 from langladder.faces.report.inputs import Entry, ReportInputs, Timing
 from langladder.faces.report.language_models import positions_finding
 from langladder.faces.report.page import build_page, code
@@ -99,6 +99,20 @@ def test_the_paired_test_decides_where_the_items_are_there() -> None:
         found = of(net, rung("tf-idf", 0.8, 1.5, width=0.1, right=base, counted=True))
         assert found.rung == ("tf-idf" if level else "net")
         assert ("cannot be told apart from it (p = 0.8)" in found.sentences[1]) is level
+
+
+class OwnPage(Page):
+    """Of a family of one's own: its field has the name of another one in the pages of this package."""
+
+    right: Annotated[float, Metric("right", "share of what is right", unit="share", better="higher", brief=True)]
+
+
+def test_a_page_of_one_s_own_may_have_a_figure_of_any_name() -> None:
+    page = OwnPage(name="mine", right=0.5)
+    measure = measure_of(family_columns(family("classifier"), [page]))
+    assert measure is not None
+    [found] = judged([replace(rung("mine", 0.5, 1.0), page=page)], measure)
+    assert found.value == 0.5 and found.right is None
 
 
 def test_costs_are_seconds_of_processors() -> None:

@@ -17,9 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from langladder.evaluation.classifier import ClassifierPage
 from langladder.evaluation.more_labels import FEWEST, MoreLabels
 from langladder.evaluation.page import Page
+from langladder.evaluation.reader import ReaderPage
 from langladder.evaluation.significance import LEVEL, paired_randomisation
+from langladder.evaluation.tagger import TaggerPage
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.section import Column, family_columns
@@ -160,7 +163,8 @@ def _judged(entry: Entry[Page], measure: Measure) -> Judged | None:
     if margin is None and measure.column.margin:
         margin = measure.column.margin(entry.page)
     page: Any = entry.page
-    right = getattr(page, "right", ())
+    # in the page of a family of one's own, a field of this name can be anything
+    right = page.right if isinstance(page, ClassifierPage | ReaderPage | TaggerPage) else ()
     return Judged(
         entry.name,
         entry.title,
