@@ -11,7 +11,7 @@ import pytest
 import toy_family
 from project_copy import edit, finished_project, ran, run, smallest
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(1800)]
 
 CHAIN = {"first": {"base": "lm/lstm"}, "second": {"base": "tune/first"}}
 REPORT = {"resolve", "report"}
@@ -165,4 +165,4 @@ def test_a_family_of_ones_own(project: Path) -> None:
     run(project, sys.executable, "-c", make)
     assert "first_word" in (project / "ladders" / "full" / "params.yaml").read_text()
     broken = run(project, sys.executable, "-m", "pipeline.train", "opening", "opening.model.words=0", check=False)
-    assert "opening.model.words: 0 is not allowed" in broken and "conf/opening/first_word.yaml" in broken
+    assert "opening.model.words: 0 is not allowed" in broken and "change it on the command line" in broken

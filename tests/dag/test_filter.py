@@ -25,6 +25,8 @@ def cleaned(project: Path) -> set[str]:
 
 
 @pytest.mark.long
+@pytest.mark.dag
+@pytest.mark.timeout(900)
 def test_what_is_filtered_is_cleaned_and_without_a_filter_the_raw_text_is(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from project_copy import copy_project, ran, run, smallest
+from project_copy import finished_project, ran, run, smallest
 from test_growth import refused, resolved
 
 from langladder.formats.model_card import model_card
@@ -130,8 +130,8 @@ def test_a_gpt_and_a_tagger_begin_with_what_was_given(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_an_edit_of_what_was_given_trains_what_grows_from_it_again(tmp_path: Path) -> None:
-    project = copy_project(tmp_path / "project")
+def test_an_edit_of_what_was_given_trains_what_grows_from_it_again(tmp_path_factory: pytest.TempPathFactory) -> None:
+    project = finished_project(tmp_path_factory)
     folder_of(project / "input" / "encoders" / "mine", context=64)
     smallest(
         project,
@@ -143,7 +143,6 @@ def test_an_edit_of_what_was_given_trains_what_grows_from_it_again(tmp_path: Pat
         claims=[],
         probes=[],
     )
-    run(project, "dvc", "config", "--local", "core.no_scm", "true")
     goal = "evaluate_classifier_transfer@bert_fine_tuned"
     done = ran(run(project, "dvc", "repro", goal))
     assert {"take@mine", "transfer_classifier@bert_fine_tuned", goal} <= done

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from hydra import initialize_config_dir
-from project_copy import copy_project, run, smallest, with_git
+from project_copy import finished_project, run, smallest
 from test_bad_input import run_stage
 
 from langladder.ground.errors import InputError
@@ -19,7 +19,8 @@ from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.compose import Compositions, resolve
 
-TEXT = ("corpus", "filter", "clean", "tokenize", "vocab")
+pytestmark = pytest.mark.timeout(900)
+
 TRAIN = (sys.executable, "-m", "pipeline.train", "lm", "lm=lstm", "lm.training.max_steps=30")
 NADAM = {"_target_": "torch.optim.NAdam"}
 
@@ -27,13 +28,9 @@ NADAM = {"_target_": "torch.optim.NAdam"}
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project whose text is tokenised."""
-    folder = copy_project(tmp_path_factory.mktemp("project"))
+    folder = finished_project(tmp_path_factory)
     smallest(folder, embeddings=[], lms=["lstm"], translators=[], claims=[], probes=[])
-    with_git(folder)
     run(folder, sys.executable, "-m", "pipeline.resolve")
-    for stage in TEXT:
-        job = "text" if (folder / "resolved" / stage / "text.yaml").is_file() else stage
-        run(folder, sys.executable, "-m", f"pipeline.{stage}", "-cd", f"resolved/{stage}", "-cn", job)
     return folder
 
 

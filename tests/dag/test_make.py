@@ -17,7 +17,7 @@ from project_copy import ENVIRONMENT, finished_project, run
 
 from pipeline import ROOT
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(900)]
 
 READY = ["-o", ".venv/ready", "-o", ".venv/ready-dev"]  # whatever the files' dates say, nothing is installed
 BY_CI = {"test"}  # .ci/run

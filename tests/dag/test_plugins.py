@@ -13,7 +13,7 @@ import pytest
 import torch
 import yaml
 from hydra import initialize_config_dir
-from project_copy import ENVIRONMENT, copy_project, smallest, with_git
+from project_copy import ENVIRONMENT, finished_project, smallest
 
 from langladder.ground import plugins
 from langladder.ground.errors import InputError
@@ -166,12 +166,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.long
 @pytest.mark.dag
 @pytest.mark.timeout(1800)
-def test_the_example_from_a_wheel_trained_evaluated_and_asked(site: Path, tmp_path: Path) -> None:
-    project = copy_project(tmp_path / "project")
+def test_the_example_from_a_wheel_trained_evaluated_and_asked(
+    site: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    project = finished_project(tmp_path_factory)
     shutil.rmtree(project / "examples")
     more = {"lms": ["decaying_mean"], "plugins": ["my_rung"], "lm": {"decaying_mean": {"training": {"max_steps": 60}}}}
     smallest(project, embeddings=[], translators=[], claims=[], probes=[], **more)
-    with_git(project)
     environment = {key: value for key, value in ENVIRONMENT.items() if key != plugins.VARIABLE}
     environment["PYTHONPATH"] = os.pathsep.join([str(site), str(project / "src"), str(project)])
 

@@ -30,7 +30,7 @@ from langladder.text.tokenize.tokenizers import TokenizerConfig
 from pipeline import ROOT
 from pipeline.tracking.models import write_copy, write_description
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.slow, pytest.mark.timeout(900)]
 
 LINES = ["the cat sleeps .", "the old king sleeps ."]
 REFUSING = """

@@ -17,7 +17,7 @@ from pipeline import ROOT
 from pipeline.settings.params import conf_names
 from pipeline.site import lessons, story
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.long, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 LOADED = dict.fromkeys(("script", "img", "iframe", "source"), "src") | {"link": "href", "use": "href", "object": "data"}
 
