@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from microworld.engine import Line, World, world
 from microworld.lexicon import MOODS, SUBJECTS, table
+from microworld.notation import RuleError
 from microworld.translation import Translation
 
 Size = Literal["tiny", "small", "medium", "base"]
@@ -158,6 +159,8 @@ def part_of_speech(words: list[str], kinds: list[str], place: int) -> str:
         return "NOUN" if words[place] in _languages() else TAGS[kind]
     if words[place] == "her" and kinds[place + 1].startswith(("LOOK", "ROLETHING")):
         return "DET"
+    if words[place] not in _function_words():
+        raise RuleError(f"function_words.tsv: expected a row with the part of speech of {words[place]}")
     return _function_words()[words[place]]
 
 

@@ -107,6 +107,11 @@ def test_labels_are_as_frequent_as_the_beliefs_of_their_reader(task: str) -> Non
     assert (abs(found.sum(axis=0)) < 5 * np.sqrt((found**2).sum(axis=0)) + 1).all()
 
 
+def test_a_word_without_a_part_of_speech_is_named() -> None:
+    with pytest.raises(RuleError, match=r"function_words\.tsv: expected a row with the part of speech of today"):
+        corpora.part_of_speech(["today"], ["word"], 0)
+
+
 def test_a_file_that_exists_is_not_replaced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "test.txt").write_text("mine")
     assert "test.txt exists already" in error(capsys, "draw", "--split", "test", "--out", str(tmp_path))
