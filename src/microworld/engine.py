@@ -19,166 +19,21 @@ such a reader is a list of readers, one each.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import accumulate
 from pathlib import Path
 from random import Random
 
 import numpy as np
 
-from microworld import lexicon
-from microworld.lexicon import HERE, MOODS, SUBJECTS, Extent, Words, table
-from microworld.memory import EFFECTS, FEATURES, SEXES, UNKNOWN, Memory, parameters
-from microworld.notation import Call, Effect, Known, RuleError, Rules, Say, Symbol, Word, read_rules
+from microworld.grammar import Change, DrawnWord, Grammar, KnownWord, Part, Rule
+from microworld.lexicon import HERE, MOODS, SUBJECTS, Extent
+from microworld.memory import UNKNOWN, Memory
 
-LINE = Call("line", ())
 LINES = (7, 12)
 """Lines of a story, uniformly distributed."""
 END = ""
 """The word that stands for the end of a line."""
-PRIORS = {"name": "NAME", "job": "JOB", "town": "TOWN", "like": "LIKE", "saying": "SAYING"}
-"""Slot of the memory → the class its words were drawn from."""
-
-
-class _Say:
-    """A word of a class, ready to be drawn and read."""
-
-    __slots__ = ("form", "forms", "given", "kind", "remembered", "slot", "table", "whose")
-
-    def __init__(self, one: Say, world: "World") -> None:
-        _check_say(one, world)
-        self.table, self.form, self.slot, self.whose, self.given = one
-        self.remembered = one.slot in PRIORS
-        words, given = world.classes[one.table], world.slots.get(one.given, "")
-        alone = words.form(one.form)
-        self.forms = {-1: alone}
-        if given:
-            for row in range(len(table(world.rules.classes[given].table))):
-                self.forms[row] = words.form(one.form, given, row)
-        self.kind = f"{one.table}.{one.form}" if one.form else one.table
-
-    def words(self, memory: Memory) -> Words:
-        """Its words here."""
-        try:
-            return self.forms[memory.heard[self.given]] if self.given else self.forms[-1]
-        except KeyError as error:
-            raise RuleError(f"{self.table}|{self.given}: no word {self.given} comes before it in the line") from error
-
-    def learn(self, memory: Memory, word: str, number: int, words: Words) -> None:
-        """What the memory keeps of the word."""
-        if self.remembered:
-            memory.learn(self.slot, self.whose, word)
-        elif self.slot:
-            memory.heard[self.slot] = words.rows[number]
-
-
-def _check_say(one: Say, world: "World") -> None:
-    """What is remembered of a person is a word of its class, in the form of that person, that no mood tilts."""
-    if one.table not in world.classes:
-        raise RuleError(f"there is no class {one.table} ({', '.join(world.classes)})")
-    if one.slot in PRIORS:
-        line, whose = world.classes[one.table].line, ("",) if one.slot == "saying" else SEXES
-        if one.table != PRIORS[one.slot] or one.whose not in whose or line.tilt == "mood":
-            raise RuleError(f"{one.table}>{one.slot}: what is remembered as {one.slot} is a {PRIORS[one.slot]} "
-                            f"of a person ({', '.join(SEXES)}), which no mood tilts")  # fmt: skip
-        if one.form != (one.whose if one.whose in line.forms else ""):
-            raise RuleError(f"{one.table}>{one.slot}.{one.whose}: its form is that of the person, not {one.form}")
-    elif one.whose:
-        raise RuleError(f"{one.slot}.{one.whose}: of a person one remembers {', '.join(PRIORS)}")
-    if one.given and world.slots.get(one.given) not in world.classes[one.table].company:
-        raise RuleError(f"{one.table}|{one.given}: no company of {one.table} is remembered as {one.given}")
-
-
-def _check_arguments(name: str, arguments: tuple[str, ...]) -> None:
-    """The arguments of an effect or a feature are values of its parameters."""
-    allowed = parameters(name) if name != "turn" else []
-    if len(arguments) != len(allowed) or any(one not in values for one, values in zip(arguments, allowed, strict=True)):
-        shape = ".".join([name, *(f"({'|'.join(one)})" for one in allowed)])
-        raise RuleError(f"{'.'.join([name, *arguments])}: expected {shape}")
-
-
-class _Rule:
-    """A rule with its parameters put in."""
-
-    def __init__(self, call: Call, world: "World") -> None:
-        self.call = call
-        ways = world.rules.ways(call)
-        self.written = ways
-        self.places = [way.place for way in ways]
-        self.constants = [way.weight for way in ways]
-        self.curves = [[world.rules.curves[n] for n, _ in way.features if n in world.rules.curves] for way in ways]
-        self.features = [[(n, a) for n, a in way.features if n not in world.rules.curves] for way in ways]
-        for place, features in zip(self.places, self.features, strict=True):
-            for name, arguments in features:
-                if name not in FEATURES:
-                    raise RuleError(f"{place}: {name} is no number, no curve and no feature ({', '.join(FEATURES)})")
-                with at(place):
-                    _check_arguments(name, arguments)
-        self.depends = sorted({one for features in self.features for one in features})
-        self.on_line = any(self.curves)
-        self.ways: list[tuple[Part, ...]] = [tuple(world.symbol(one, way.place) for one in way.symbols) for way in ways]
-        self.pushed = [way[::-1] for way in self.ways]
-        self._weights: dict[tuple[float, ...], tuple[list[float], list[float]]] = {}
-
-    def shares(self, memory: Memory) -> tuple[list[float], list[float]]:
-        """P(way | memory), and its cumulative sums."""
-        key = tuple([getattr(memory, name)(*arguments) for name, arguments in self.depends])
-        if self.on_line:
-            key += (float(memory.line),)
-        found = self._weights.get(key)
-        if found is None:
-            values = dict(zip(self.depends, key, strict=False))
-            weights = []
-            for constant, curves, features in zip(self.constants, self.curves, self.features, strict=True):
-                weight = constant
-                for curve in curves:
-                    weight *= curve[min(memory.line, len(curve) - 1)]
-                for one in features:
-                    weight *= values[one]
-                weights.append(weight)
-            total = sum(weights)
-            if not total:
-                here = ", ".join(f"{'.'.join((name, *more))} = {value:g}" for (name, more), value in values.items())
-                raise RuleError(f"{self.places[0]}: all lines of the rule {self.call.rule} have the weight 0 "
-                                f"in line {memory.line + 1} of a story{', where ' * bool(here)}{here}")  # fmt: skip
-            shares = [weight / total for weight in weights]
-            found = self._weights[key] = (shares, list(accumulate(shares)))
-        return found
-
-
-class _Known:
-    """A remembered value: `slot`, `whose`; value → what follows from it, where the word is not the value itself."""
-
-    __slots__ = ("follows", "named", "slot", "whose")
-
-    def __init__(self, one: Known, world: "World") -> None:
-        self.slot, self.whose, self.named = one.slot, one.whose, one.slot
-        self.follows: dict[str, str] | None = None
-        if one.slot in world.rules.derived:
-            self.slot, name = world.rules.derived[one.slot]
-            self.follows = {row[self.slot]: row[one.slot] for row in table(name)}
-        known = ", ".join([*PRIORS, *world.rules.derived])
-        if self.slot not in PRIORS:
-            raise RuleError(f"${one.slot}: nothing of that name is remembered ({known})")
-        if one.whose not in (("",) if self.slot == "saying" else SEXES):
-            raise RuleError(f"${one.slot}.{one.whose}: what follows the dot is a person ({', '.join(SEXES)})")
-        if PRIORS[self.slot] not in world.classes:
-            raise RuleError(f"${one.slot}: there is no class {PRIORS[self.slot]}")
-
-
-class _Effect:
-    """A change of the memory (`name`, `arguments`), or of the mood."""
-
-    __slots__ = ("arguments", "name", "turns")
-
-    def __init__(self, name: str, arguments: tuple[str, ...]) -> None:
-        self.name, self.arguments, self.turns = name, arguments, name == "turn"
-
-
-Part = str | _Rule | _Say | _Known | _Effect
-"""A symbol, ready to be drawn and read."""
 
 
 @dataclass
@@ -259,55 +114,14 @@ class World:
         Raises:
             RuleError: a mistake in the rules or tables; the message names file and line.
         """
-        self.extent = extent or Extent()
-        self.rules: Rules = read_rules(path)
-        if unknown := (curves or {}).keys() - self.rules.curves.keys():
-            raise RuleError(f"{path.name}: there is no curve {min(unknown)} ({', '.join(self.rules.curves)})")
-        lexicon.check_tables(self.rules)
-        self.rules.curves.update(curves or {})
-        self.classes = lexicon.classes(self.rules.classes, self.rules.company, self.extent)
-        self.slots: dict[str, str] = {}  # slot of a line → its class
-        for name in self.rules.rules:
-            for place, line in self.rules.rules[name].lines:
-                for token in line.split():
-                    head, _, slot = token.partition(">")
-                    if slot and head[:1].isupper():
-                        slot, table_name = slot.split(".")[0].split("|")[0], head.split(".")[0]
-                        if self.slots.setdefault(slot, table_name) != table_name:
-                            raise RuleError(f"{place}: {token}: {slot} is a {self.slots[slot]} in another line")
-        self._symbols: dict[Symbol, Part] = {}
-        self.start: _Rule = self.symbol(LINE, "")  # type: ignore[assignment]
+        self.grammar = Grammar(extent or Extent(), path, curves or {})
+        self.extent, self.rules, self.classes = self.grammar.extent, self.grammar.rules, self.grammar.classes
+        self.start = self.grammar.start
         states = self.extent.states
         self.prior = np.full(states, 1 / states)
         moods = self.extent.moods
         other = (np.ones((moods, moods)) - np.eye(moods)) / (moods - 1) if moods > 1 else np.eye(1)
         self.turn = np.kron(np.eye(self.extent.subjects), other)  # (states before, states after)
-        self._priors: dict[tuple[str, str], Words] = {}
-
-    def symbol(self, one: Symbol, place: str) -> Part:
-        """What the engine works with: made once for equal symbols."""
-        if one in self._symbols:
-            return self._symbols[one]
-        made: Part
-        match one:
-            case Word(word):
-                made = word
-            case Say() | Known():
-                with at(place):
-                    made = _Say(one, self) if isinstance(one, Say) else _Known(one, self)
-            case Call():
-                rule = _Rule.__new__(_Rule)
-                self._symbols[one] = rule
-                rule.__init__(one, self)  # type: ignore[misc]
-                return rule
-            case Effect(name, arguments):
-                if name not in (*EFFECTS, "turn"):
-                    raise RuleError(f"{place}: !{name}: there is no such effect ({', '.join(EFFECTS)}, turn)")
-                with at(place):
-                    _check_arguments(name, arguments)
-                made = _Effect(name, arguments)
-        self._symbols[one] = made
-        return made
 
     # ---- drawing
 
@@ -330,20 +144,20 @@ class World:
             one = stack.pop()
             if isinstance(one, str):
                 words.append(one)
-            elif isinstance(one, _Rule):
+            elif isinstance(one, Rule):
                 way = bisect_right(one.shares(memory)[1], random())
                 way = min(way, len(one.pushed) - 1)
                 ways.append(way)
                 stack += one.pushed[way]
-            elif isinstance(one, _Say):
+            elif isinstance(one, DrawnWord):
                 here = one.words(memory)
                 number = min(bisect_right(here.cumulative[state], random()), len(here.words) - 1)
                 word = here.words[number]
                 words.append(word)
                 if one.slot:
                     one.learn(memory, word, number, here)
-            elif isinstance(one, _Known):
-                words.append(_value(one, memory))
+            elif isinstance(one, KnownWord):
+                words.append(one.value(memory))
             elif one.turns:
                 state = self.turned(state, random())
             else:
@@ -414,7 +228,7 @@ class World:
                 if one == word:
                     yield reader, "word"
                 return
-            if isinstance(one, _Rule):
+            if isinstance(one, Rule):
                 shares = one.shares(memory)[0]
                 fits = self.beginning(one, memory, word)
                 for way in fits[1:]:
@@ -424,7 +238,7 @@ class World:
                 if not fits:
                     return
                 self._take(reader, one, fits[0], shares)
-            elif isinstance(one, _Say):
+            elif isinstance(one, DrawnWord):
                 here = one.words(memory)
                 number = here.index.get(word)
                 if number is not None:
@@ -433,31 +247,31 @@ class World:
                         one.learn(memory, word, number, here)
                     yield reader, one.kind
                 return
-            elif isinstance(one, _Known):
+            elif isinstance(one, KnownWord):
                 if self._recall(reader, one, word):
                     yield reader, f"known {one.slot}"
                 return
             else:
                 self._effect(reader, one)
 
-    def _take(self, reader: Reader, rule: _Rule, way: int, shares: Sequence[float]) -> None:
+    def _take(self, reader: Reader, rule: Rule, way: int, shares: Sequence[float]) -> None:
         reader.stack += rule.pushed[way]
         reader.belief = reader.belief * shares[way]
         reader.ways.append(way)
 
-    def _effect(self, reader: Reader, one: _Effect) -> None:
+    def _effect(self, reader: Reader, one: Change) -> None:
         if one.turns:
             # b'(s, m) = Σ_m' b(s, m') T(m' → m)
             reader.belief = reader.belief @ self.turn
         else:
             getattr(reader.memory, one.name)(*one.arguments)
 
-    def _recall(self, reader: Reader, one: _Known, word: str) -> bool:
+    def _recall(self, reader: Reader, one: KnownWord, word: str) -> bool:
         """Whether a remembered value is read; an unknown one gets known."""
-        value = _value(one, reader.memory)
+        value = one.value(reader.memory)
         if value != UNKNOWN:
             return value == word
-        words, base = self.prior_words(one), word
+        words, base = self.grammar.prior_words(one), word
         if one.follows:
             base = next((key for key, derived in one.follows.items() if derived == word), "")
         number = words.index.get(base)
@@ -467,32 +281,24 @@ class World:
         reader.memory.learn(one.slot, one.whose, base)
         return True
 
-    def prior_words(self, one: _Known) -> Words:
-        """The words that an unknown value may be."""
-        key = (one.slot, one.whose)
-        if key not in self._priors:
-            words = self.classes[PRIORS[one.slot]]
-            self._priors[key] = words.form(one.whose if one.whose in words.line.forms else "")
-        return self._priors[key]
-
     def ended(self, readers: Sequence[Reader]) -> Iterator[Reader]:
         """Those readers for whom the line can end here, ready for the next one."""
         for reader in readers:
-            while reader.stack and isinstance(last := reader.stack[-1], _Effect):
+            while reader.stack and isinstance(last := reader.stack[-1], Change):
                 reader.stack.pop()
                 self._effect(reader, last)
             if not reader.stack:
                 reader.memory.next_line()
                 yield reader
 
-    def beginning(self, rule: _Rule, memory: Memory, word: str) -> list[int]:
+    def beginning(self, rule: Rule, memory: Memory, word: str) -> list[int]:
         """The ways of a rule that can begin with a word here."""
         (fixed, others), shares = self._firsts(rule), rule.shares(memory)[0]
         found = [way for way in fixed.get(word, ()) if shares[way] > 0]
         return found + [way for way, one in others if shares[way] > 0 and self._can_begin(one, memory, word)]
 
     @cache  # noqa: B019  (as many as rules)
-    def _firsts(self, rule: _Rule) -> tuple[dict[str, list[int]], list[tuple[int, Part]]]:
+    def _firsts(self, rule: Rule) -> tuple[dict[str, list[int]], list[tuple[int, Part]]]:
         """First word → ways; and the ways whose first words depend on the memory, with their first symbol."""
         fixed: dict[str, list[int]] = {}
         others: list[tuple[int, Part]] = []
@@ -500,7 +306,7 @@ class World:
             one = way[0]
             if isinstance(one, str):
                 fixed.setdefault(one, []).append(number)
-            elif isinstance(one, _Say) and not one.given:
+            elif isinstance(one, DrawnWord) and not one.given:
                 for word in one.forms[-1].words:
                     fixed.setdefault(word, []).append(number)
             else:
@@ -508,15 +314,15 @@ class World:
         return fixed, others
 
     def _can_begin(self, one: Part, memory: Memory, word: str) -> bool:
-        if isinstance(one, _Rule):
+        if isinstance(one, Rule):
             return bool(self.beginning(one, memory, word))
-        if isinstance(one, _Say):
+        if isinstance(one, DrawnWord):
             return word in one.words(memory).index
-        if isinstance(one, _Known):
-            value = _value(one, memory)
+        if isinstance(one, KnownWord):
+            value = one.value(memory)
             if value != UNKNOWN:
                 return value == word
-            return word in one.follows.values() if one.follows else word in self.prior_words(one).index
+            return word in one.follows.values() if one.follows else word in self.grammar.prior_words(one).index
         raise AssertionError(one)  # an effect; the notation has none at the beginning of a line
 
     # ---- what comes next
@@ -542,21 +348,21 @@ class World:
             one = stack.pop()
             if isinstance(one, str):
                 add(one, float(belief.sum()))
-            elif isinstance(one, _Rule):
+            elif isinstance(one, Rule):
                 shares = one.shares(memory)[0]
                 for way, share in enumerate(shares):
                     if share > 0:
                         self._openings(joint, memory, [*stack, *one.pushed[way]], belief * share)
-            elif isinstance(one, _Say):
+            elif isinstance(one, DrawnWord):
                 here = one.words(memory)
                 for word, p in zip(here.words, (belief @ here.p).tolist(), strict=True):
                     add(word, p)
-            elif isinstance(one, _Known):
-                value = _value(one, memory)
+            elif isinstance(one, KnownWord):
+                value = one.value(memory)
                 if value != UNKNOWN:
                     add(value, float(belief.sum()))
                 else:
-                    here = self.prior_words(one)
+                    here = self.grammar.prior_words(one)
                     for word, p in zip(here.words, (belief @ here.p).tolist(), strict=True):
                         add(one.follows[word] if one.follows else word, p)
             else:
@@ -635,20 +441,6 @@ class World:
     def mood_of(self, state: int) -> str:
         """The mood of a state."""
         return MOODS[state % self.extent.moods]
-
-
-@contextmanager
-def at(place: str) -> Iterator[None]:
-    """File and line in front of what a RuleError says."""
-    try:
-        yield
-    except RuleError as error:
-        raise RuleError(f"{place}: {error}") from error
-
-
-def _value(one: _Known, memory: Memory) -> str:
-    value = memory.value(one.slot, one.whose)
-    return one.follows[value] if one.follows and value != UNKNOWN else value
 
 
 @cache

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from microworld.engine import LINES, Part, Reader, World, _Effect, _Known, _Rule, _Say, at
+from microworld.engine import LINES, Reader, World
+from microworld.grammar import Change, DrawnWord, KnownWord, Part, Rule, at
 from microworld.memory import UNKNOWN, Memory
 from microworld.notation import RuleError
 
@@ -51,7 +52,7 @@ class Structures:
     def __init__(self, world: World) -> None:
         self.world = world
         self.memories: dict[tuple[object, ...], Memory] = {}
-        self.reached: dict[tuple[_Rule, tuple[object, ...]], dict[tuple[object, ...], float]] = {}
+        self.reached: dict[tuple[Rule, tuple[object, ...]], dict[tuple[object, ...], float]] = {}
         self.by_line: list[dict[tuple[object, ...], float]] = [{self._key(Memory()): 1.0}]
 
     def _key(self, memory: Memory) -> tuple[object, ...]:
@@ -72,7 +73,7 @@ class Structures:
             self.by_line.append(found)
         return [(self.memories[key], p) for key, p in self.by_line[line].items()]
 
-    def after(self, rule: _Rule, key: tuple[object, ...]) -> dict[tuple[object, ...], float]:
+    def after(self, rule: Rule, key: tuple[object, ...]) -> dict[tuple[object, ...], float]:
         """Memory → its probability after a rule that was begun with a memory."""
         known = self.reached.get((rule, key))
         if known is not None:
@@ -83,7 +84,7 @@ class Structures:
         for way, share in enumerate(shares):
             here = {key: share} if share else {}
             for symbol in rule.ways[way]:
-                if isinstance(symbol, (_Known, _Effect)):
+                if isinstance(symbol, (KnownWord, Change)):
                     self._check_known(rule.places[way], symbol, here)
                 here = self._step(symbol, here)
             for one, p in here.items():
@@ -92,15 +93,15 @@ class Structures:
         return found
 
     def _step(self, symbol: Part, here: dict[tuple[object, ...], float]) -> dict[tuple[object, ...], float]:
-        if isinstance(symbol, _Rule):
+        if isinstance(symbol, Rule):
             found: dict[tuple[object, ...], float] = {}
             for key, p in here.items():
                 for after, q in self.after(symbol, key).items():
                     found[after] = found.get(after, 0.0) + p * q
             return found
-        if isinstance(symbol, _Say) and symbol.remembered:
+        if isinstance(symbol, DrawnWord) and symbol.remembered:
             return self._changed(here, "learn", (symbol.slot, symbol.whose, UNKNOWN))
-        if isinstance(symbol, _Effect) and not symbol.turns:
+        if isinstance(symbol, Change) and not symbol.turns:
             return self._changed(here, symbol.name, symbol.arguments)
         return here
 
@@ -115,7 +116,7 @@ class Structures:
             found[after] = found.get(after, 0.0) + p
         return found
 
-    def _check(self, rule: _Rule, memory: Memory, shares: Sequence[float]) -> None:
+    def _check(self, rule: Rule, memory: Memory, shares: Sequence[float]) -> None:
         """At a choice, all ways begin with different words."""
         seen: dict[str, int] = {}
         for way, share in enumerate(shares):
@@ -125,24 +126,24 @@ class Structures:
                         f"{rule.places[way]}: both this and {rule.places[seen[word]]} can begin with {word}"
                     )
 
-    def _check_known(self, place: str, symbol: _Known | _Effect, here: Iterable[tuple[object, ...]]) -> None:
+    def _check_known(self, place: str, symbol: KnownWord | Change, here: Iterable[tuple[object, ...]]) -> None:
         """What a symbol needs was said before."""
         with at(place):
             for memory in (self.memories[key] for key in here):
-                if isinstance(symbol, _Known):
+                if isinstance(symbol, KnownWord):
                     memory.value(symbol.slot, symbol.whose)
                 elif symbol.name == "mention":
                     memory.copy().mention(*symbol.arguments)
 
     def _firsts(self, symbol: Part, memory: Memory) -> set[str]:
-        if isinstance(symbol, _Rule):
+        if isinstance(symbol, Rule):
             shares = symbol.shares(memory)[0]
             ways = [way for way, share in zip(symbol.ways, shares, strict=True) if share]
             return set().union(*(self._firsts(way[0], memory) for way in ways))
-        if isinstance(symbol, _Say):
+        if isinstance(symbol, DrawnWord):
             return set(symbol.forms[-1].words)
-        if isinstance(symbol, _Known):
-            words = self.world.prior_words(symbol).words
+        if isinstance(symbol, KnownWord):
+            words = self.world.grammar.prior_words(symbol).words
             return {symbol.follows[word] for word in words} if symbol.follows else set(words)
         return {str(symbol)}
 
@@ -163,7 +164,7 @@ def check(world: World) -> None:
 
 
 def _check_heard(
-    rule: _Rule, heard: frozenset[str], known: dict[tuple[_Rule, frozenset[str]], frozenset[str] | None]
+    rule: Rule, heard: frozenset[str], known: dict[tuple[Rule, frozenset[str]], frozenset[str] | None]
 ) -> frozenset[str]:
     """The slots of the line that are heard after a rule; a word that goes with another comes after it."""
     if (rule, heard) not in known:
@@ -172,9 +173,9 @@ def _check_heard(
         for place, constant, way in zip(rule.places, rule.constants, rule.ways, strict=True):
             here = heard
             for symbol in way if constant else ():
-                if isinstance(symbol, _Rule):
+                if isinstance(symbol, Rule):
                     here = _check_heard(symbol, here, known)
-                elif isinstance(symbol, _Say):
+                elif isinstance(symbol, DrawnWord):
                     if symbol.given and symbol.given not in here:
                         raise RuleError(f"{place}: {symbol.table}|{symbol.given}: "
                                         f"no word {symbol.given} comes before it in the line")  # fmt: skip

@@ -11,7 +11,8 @@ from functools import cache
 from itertools import product, zip_longest
 from pathlib import Path
 
-from microworld.engine import PRIORS, World, _Known, _Rule, _Say, at
+from microworld.engine import World
+from microworld.grammar import PRIORS, DrawnWord, KnownWord, Rule, at
 from microworld.lexicon import HERE, check_tables, table
 from microworld.notation import Call, RuleError, Say, Symbol, Word, read_rules
 
@@ -60,24 +61,24 @@ class Translation:
         node = self._node(self.world.start, iter(words), iter(ways))
         return list(self._write(node, ()))
 
-    def _node(self, rule: _Rule, words: Iterator[str], ways: Iterator[int]) -> Node:
+    def _node(self, rule: Rule, words: Iterator[str], ways: Iterator[int]) -> Node:
         number = next(ways)
         way = rule.written[number]
         node = Node(rule.call.rule, way.line, way.values, {}, {}, [])
         for symbol in rule.ways[number]:
             if isinstance(symbol, str):
                 next(words)
-            elif isinstance(symbol, _Rule):
+            elif isinstance(symbol, Rule):
                 name = symbol.call.rule
                 node.order.append((name, len(node.parts.setdefault(name, []))))
                 node.parts[name].append(self._node(symbol, words, ways))
-            elif isinstance(symbol, (_Say, _Known)):
+            elif isinstance(symbol, (DrawnWord, KnownWord)):
                 name, form = _class(symbol)
                 node.order.append((name, len(node.words.setdefault(name, []))))
                 node.words[name].append((self._row(symbol, next(words)), form))
         return node
 
-    def _row(self, symbol: _Say | _Known, word: str) -> int:
+    def _row(self, symbol: DrawnWord | KnownWord, word: str) -> int:
         """The row of a word in its table."""
         name, form = _class(symbol)
         if (name, form) not in self._rows:
@@ -209,9 +210,9 @@ class Translation:
         return found
 
 
-def _class(symbol: _Say | _Known) -> tuple[str, str]:
+def _class(symbol: DrawnWord | KnownWord) -> tuple[str, str]:
     """The class and the form of a word of English; of a remembered value that of what it was drawn from."""
-    if isinstance(symbol, _Say):
+    if isinstance(symbol, DrawnWord):
         return symbol.table, symbol.form
     return (symbol.named.upper() if symbol.follows else PRIORS[symbol.slot]), ""
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from microworld.engine import END, LINE, World
+from microworld.engine import END, World
+from microworld.grammar import LINE
 from microworld.lexicon import table
 from microworld.memory import Memory
 from microworld.notation import Call, Effect, Known, Say, Symbol, Way, Word
@@ -115,7 +116,8 @@ def _steps(
 
 def _words(world: World, symbol: Say, memory: Memory, state: int, only: str | None) -> Iterator[tuple]:
     if symbol.given:
-        words = world.classes[symbol.table].form(symbol.form, world.slots[symbol.given], memory.heard[symbol.given])
+        row = memory.heard[symbol.given]
+        words = world.classes[symbol.table].form(symbol.form, world.grammar.slots[symbol.given], row)
     else:
         words = world.classes[symbol.table].form(symbol.form)
     for word, row, p in zip(words.words, words.rows, words.p[state], strict=True):

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from microworld.engine import END, LINES, Line, Reader, World, _Rule, world
+from microworld.engine import END, LINES, Line, Reader, World, world
+from microworld.grammar import Rule
 from microworld.lexicon import MOODS, STRAY, SUBJECTS, ZIPF, Extent, table
 from tests.microworld.enumeration import Text, derivations, probabilities, probability
 
@@ -130,13 +131,13 @@ def _wrong_turn(patch: pytest.MonkeyPatch, world: World) -> None:
 
 
 def _no_shares(patch: pytest.MonkeyPatch, _world: World) -> None:
-    right = _Rule.shares
+    right = Rule.shares
 
-    def weights(rule: _Rule, memory: object) -> tuple[list[float], list[float]]:
+    def weights(rule: Rule, memory: object) -> tuple[list[float], list[float]]:
         shares, cumulative = right(rule, memory)
         return [share * 1.5 for share in shares], cumulative
 
-    patch.setattr(_Rule, "shares", weights)
+    patch.setattr(Rule, "shares", weights)
 
 
 def _no_update(patch: pytest.MonkeyPatch, world: World) -> None:

@@ -1,0 +1,234 @@
+"""The rules and words of a world, ready to be drawn and read: every symbol of every rule with its parameters put in."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path
+
+from microworld import lexicon
+from microworld.lexicon import Extent, Words, table
+from microworld.memory import EFFECTS, FEATURES, SEXES, UNKNOWN, Memory, parameters
+from microworld.notation import Call, Effect, Known, RuleError, Rules, Say, Symbol, Word, read_rules
+
+LINE = Call("line", ())
+PRIORS = {"name": "NAME", "job": "JOB", "town": "TOWN", "like": "LIKE", "saying": "SAYING"}
+"""Slot of the memory → the class its words were drawn from."""
+
+
+class DrawnWord:
+    """A word of a class, ready to be drawn and read."""
+
+    __slots__ = ("form", "forms", "given", "kind", "remembered", "slot", "table", "whose")
+
+    def __init__(self, one: Say, grammar: "Grammar") -> None:
+        _check_say(one, grammar)
+        self.table, self.form, self.slot, self.whose, self.given = one
+        self.remembered = one.slot in PRIORS
+        words, given = grammar.classes[one.table], grammar.slots.get(one.given, "")
+        alone = words.form(one.form)
+        self.forms = {-1: alone}
+        if given:
+            for row in range(len(table(grammar.rules.classes[given].table))):
+                self.forms[row] = words.form(one.form, given, row)
+        self.kind = f"{one.table}.{one.form}" if one.form else one.table
+
+    def words(self, memory: Memory) -> Words:
+        """Its words here."""
+        try:
+            return self.forms[memory.heard[self.given]] if self.given else self.forms[-1]
+        except KeyError as error:
+            raise RuleError(f"{self.table}|{self.given}: no word {self.given} comes before it in the line") from error
+
+    def learn(self, memory: Memory, word: str, number: int, words: Words) -> None:
+        """What the memory keeps of the word."""
+        if self.remembered:
+            memory.learn(self.slot, self.whose, word)
+        elif self.slot:
+            memory.heard[self.slot] = words.rows[number]
+
+
+def _check_say(one: Say, grammar: "Grammar") -> None:
+    """What is remembered of a person is a word of its class, in the form of that person, that no mood tilts."""
+    if one.table not in grammar.classes:
+        raise RuleError(f"there is no class {one.table} ({', '.join(grammar.classes)})")
+    if one.slot in PRIORS:
+        line, whose = grammar.classes[one.table].line, ("",) if one.slot == "saying" else SEXES
+        if one.table != PRIORS[one.slot] or one.whose not in whose or line.tilt == "mood":
+            raise RuleError(f"{one.table}>{one.slot}: what is remembered as {one.slot} is a {PRIORS[one.slot]} "
+                            f"of a person ({', '.join(SEXES)}), which no mood tilts")  # fmt: skip
+        if one.form != (one.whose if one.whose in line.forms else ""):
+            raise RuleError(f"{one.table}>{one.slot}.{one.whose}: its form is that of the person, not {one.form}")
+    elif one.whose:
+        raise RuleError(f"{one.slot}.{one.whose}: of a person one remembers {', '.join(PRIORS)}")
+    if one.given and grammar.slots.get(one.given) not in grammar.classes[one.table].company:
+        raise RuleError(f"{one.table}|{one.given}: no company of {one.table} is remembered as {one.given}")
+
+
+def _check_arguments(name: str, arguments: tuple[str, ...]) -> None:
+    """The arguments of an effect or a feature are values of its parameters."""
+    allowed = parameters(name) if name != "turn" else []
+    if len(arguments) != len(allowed) or any(one not in values for one, values in zip(arguments, allowed, strict=True)):
+        shape = ".".join([name, *(f"({'|'.join(one)})" for one in allowed)])
+        raise RuleError(f"{'.'.join([name, *arguments])}: expected {shape}")
+
+
+class Rule:
+    """A rule with its parameters put in."""
+
+    def __init__(self, call: Call, grammar: "Grammar") -> None:
+        self.call = call
+        ways = grammar.rules.ways(call)
+        self.written = ways
+        self.places = [way.place for way in ways]
+        self.constants = [way.weight for way in ways]
+        self.curves = [[grammar.rules.curves[n] for n, _ in way.features if n in grammar.rules.curves] for way in ways]
+        self.features = [[(n, a) for n, a in way.features if n not in grammar.rules.curves] for way in ways]
+        for place, features in zip(self.places, self.features, strict=True):
+            for name, arguments in features:
+                if name not in FEATURES:
+                    raise RuleError(f"{place}: {name} is no number, no curve and no feature ({', '.join(FEATURES)})")
+                with at(place):
+                    _check_arguments(name, arguments)
+        self.depends = sorted({one for features in self.features for one in features})
+        self.on_line = any(self.curves)
+        self.ways: list[tuple[Part, ...]] = [
+            tuple(grammar.symbol(one, way.place) for one in way.symbols) for way in ways
+        ]
+        self.pushed = [way[::-1] for way in self.ways]
+        self._weights: dict[tuple[float, ...], tuple[list[float], list[float]]] = {}
+
+    def shares(self, memory: Memory) -> tuple[list[float], list[float]]:
+        """P(way | memory), and its cumulative sums."""
+        key = tuple([getattr(memory, name)(*arguments) for name, arguments in self.depends])
+        if self.on_line:
+            key += (float(memory.line),)
+        found = self._weights.get(key)
+        if found is None:
+            values = dict(zip(self.depends, key, strict=False))
+            weights = []
+            for constant, curves, features in zip(self.constants, self.curves, self.features, strict=True):
+                weight = constant
+                for curve in curves:
+                    weight *= curve[min(memory.line, len(curve) - 1)]
+                for one in features:
+                    weight *= values[one]
+                weights.append(weight)
+            total = sum(weights)
+            if not total:
+                here = ", ".join(f"{'.'.join((name, *more))} = {value:g}" for (name, more), value in values.items())
+                raise RuleError(f"{self.places[0]}: all lines of the rule {self.call.rule} have the weight 0 "
+                                f"in line {memory.line + 1} of a story{', where ' * bool(here)}{here}")  # fmt: skip
+            shares = [weight / total for weight in weights]
+            found = self._weights[key] = (shares, list(accumulate(shares)))
+        return found
+
+
+class KnownWord:
+    """A remembered value: `slot`, `whose`; value → what follows from it, where the word is not the value itself."""
+
+    __slots__ = ("follows", "named", "slot", "whose")
+
+    def __init__(self, one: Known, grammar: "Grammar") -> None:
+        self.slot, self.whose, self.named = one.slot, one.whose, one.slot
+        self.follows: dict[str, str] | None = None
+        if one.slot in grammar.rules.derived:
+            self.slot, name = grammar.rules.derived[one.slot]
+            self.follows = {row[self.slot]: row[one.slot] for row in table(name)}
+        known = ", ".join([*PRIORS, *grammar.rules.derived])
+        if self.slot not in PRIORS:
+            raise RuleError(f"${one.slot}: nothing of that name is remembered ({known})")
+        if one.whose not in (("",) if self.slot == "saying" else SEXES):
+            raise RuleError(f"${one.slot}.{one.whose}: what follows the dot is a person ({', '.join(SEXES)})")
+        if PRIORS[self.slot] not in grammar.classes:
+            raise RuleError(f"${one.slot}: there is no class {PRIORS[self.slot]}")
+
+    def value(self, memory: Memory) -> str:
+        """What the memory holds of it; `UNKNOWN`: the reader did not see it."""
+        value = memory.value(self.slot, self.whose)
+        return self.follows[value] if self.follows and value != UNKNOWN else value
+
+
+class Change:
+    """A change of the memory (`name`, `arguments`), or of the mood."""
+
+    __slots__ = ("arguments", "name", "turns")
+
+    def __init__(self, name: str, arguments: tuple[str, ...]) -> None:
+        self.name, self.arguments, self.turns = name, arguments, name == "turn"
+
+
+Part = str | Rule | DrawnWord | KnownWord | Change
+"""A symbol, ready to be drawn and read."""
+
+
+class Grammar:
+    """The rules of a world with their words.
+
+    Attributes:
+        extent: how much of the lexicon it has. rules: as they are written. classes: name → class of words.
+        slots: what is remembered to the end of a line → its class. start: the rule of a line.
+    """
+
+    def __init__(self, extent: Extent, path: Path, curves: Mapping[str, tuple[float, ...]]) -> None:
+        """See `microworld.engine.World`."""
+        self.extent = extent
+        self.rules: Rules = read_rules(path)
+        if unknown := curves.keys() - self.rules.curves.keys():
+            raise RuleError(f"{path.name}: there is no curve {min(unknown)} ({', '.join(self.rules.curves)})")
+        lexicon.check_tables(self.rules)
+        self.rules.curves.update(curves)
+        self.classes = lexicon.classes(self.rules.classes, self.rules.company, self.extent)
+        self.slots: dict[str, str] = {}  # slot of a line → its class
+        for name in self.rules.rules:
+            for place, line in self.rules.rules[name].lines:
+                for token in line.split():
+                    head, _, slot = token.partition(">")
+                    if slot and head[:1].isupper():
+                        slot, table_name = slot.split(".")[0].split("|")[0], head.split(".")[0]
+                        if self.slots.setdefault(slot, table_name) != table_name:
+                            raise RuleError(f"{place}: {token}: {slot} is a {self.slots[slot]} in another line")
+        self._symbols: dict[Symbol, Part] = {}
+        self.start: Rule = self.symbol(LINE, "")  # type: ignore[assignment]
+        self._priors: dict[tuple[str, str], Words] = {}
+
+    def symbol(self, one: Symbol, place: str) -> Part:
+        """What the engine works with: made once for equal symbols."""
+        if one in self._symbols:
+            return self._symbols[one]
+        made: Part
+        match one:
+            case Word(word):
+                made = word
+            case Say() | Known():
+                with at(place):
+                    made = DrawnWord(one, self) if isinstance(one, Say) else KnownWord(one, self)
+            case Call():
+                rule = Rule.__new__(Rule)
+                self._symbols[one] = rule
+                rule.__init__(one, self)  # type: ignore[misc]
+                return rule
+            case Effect(name, arguments):
+                if name not in (*EFFECTS, "turn"):
+                    raise RuleError(f"{place}: !{name}: there is no such effect ({', '.join(EFFECTS)}, turn)")
+                with at(place):
+                    _check_arguments(name, arguments)
+                made = Change(name, arguments)
+        self._symbols[one] = made
+        return made
+
+    def prior_words(self, one: KnownWord) -> Words:
+        """The words that an unknown value may be."""
+        key = (one.slot, one.whose)
+        if key not in self._priors:
+            words = self.classes[PRIORS[one.slot]]
+            self._priors[key] = words.form(one.whose if one.whose in words.line.forms else "")
+        return self._priors[key]
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """File and line in front of what a RuleError says."""
+    try:
+        yield
+    except RuleError as error:
+        raise RuleError(f"{place}: {error}") from error
