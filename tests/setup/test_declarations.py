@@ -22,7 +22,7 @@ DISTRIBUTIONS = {
     "torchcrf": ["pytorch-crf"],
     **importlib.metadata.packages_distributions(),
 }  # these two may be absent
-OWN = {"langladder", "pipeline", "scripts", "tests"}
+OWN = {"langladder", "microworld", "pipeline", "scripts", "tests"}
 
 
 def names(lines: list[str]) -> set[str]:

@@ -21,7 +21,8 @@ WORDS = {
 
 
 def _name(path: Path) -> str:
-    return path.relative_to(ROOT / "src" / "langladder").as_posix()
+    """From langladder's rooms on; of the other package with its name."""
+    return path.relative_to(ROOT / "src").as_posix().removeprefix("langladder/")
 
 
 def _methods(tree: ast.Module) -> Iterator[tuple[ast.ClassDef, ast.FunctionDef]]:
@@ -64,12 +65,12 @@ def _imported(tree: ast.Module) -> tuple[set[str], list[str]]:
         if isinstance(node, ast.Import):
             known |= {name.asname or name.name.partition(".")[0] for name in node.names}
         elif (
-            isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith(("langladder", "pipeline"))
+            isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith(("langladder", "microworld", "pipeline"))
         ):
             known |= {name.asname or name.name for name in node.names}
             names = [f"{node.module}.{name.name}" for name in node.names]
             private += [name for name in names if re.search(r"(^|\.)_[a-zA-Z]", name)]
-    return known - {"langladder", "pipeline"}, private
+    return known - {"langladder", "microworld", "pipeline"}, private
 
 
 def test_nothing_private_of_a_library_is_used_or_replaced() -> None:
