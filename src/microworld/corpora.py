@@ -28,7 +28,7 @@ class Counts(NamedTuple):
     """How much of everything a size has, by split.
 
     Attributes:
-        stories: of 72 words on average. pairs: of two lines each. labelled: texts. tagged: lines.
+        stories: of 70 words on average. pairs: of two lines each. labelled: texts. tagged: lines.
     """
 
     stories: tuple[int, int, int]
