@@ -58,8 +58,8 @@ answering(async ({ text, models, temperature, seed, most }, current) => {
     const drawing = [];
     for (const token of language.sample(prefix, { temperature: temperature ?? 1, most: most ?? 30, random: random(seed ?? 0, Object.keys(RUNGS).indexOf(kind)) })) {
       drawing.push(token);
-      const whole = language.tokenizer.decode([...prefix, ...drawing].slice(prefix.lastIndexOf(BOS)));
-      line.replaceChildren(make("span", { class: "prompt" }, text), make("span", { class: "new" }, language.tokenizer.decode(drawing)));
+      const whole = language.tokenizer.decode([...prefix, ...drawing].slice(Math.max(prefix.lastIndexOf(BOS), prefix.lastIndexOf(EOS))));
+      line.replaceChildren(make("span", { class: "prompt" }, text), make("span", { class: "new" }, language.tokenizer.continued(drawing)));
       turn(line, whole, "text");
       await drawn();
       if (!current()) return;

@@ -158,9 +158,10 @@ class Language {
     [this.model, this.tokenizer] = [model, tokenizer];
   }
 
-  /** A text's ids: each line as BOS … EOS. */
+  /** A text's ids: each line as BOS … EOS; a model that reads whole documents has no BOS within them. */
   ids(text) {
-    return lines(text).flatMap((line) => [BOS, ...this.tokenizer.encode(line), EOS]);
+    const joined = this.model.config?.rows === "documents";
+    return lines(text).flatMap((line, at) => [...(joined && at ? [] : [BOS]), ...this.tokenizer.encode(line), EOS]);
   }
 
   /** log P of each id given those before it, 0 for BOS. A bounded context moves by half of it, as the scorer does. */
