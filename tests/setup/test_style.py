@@ -57,6 +57,9 @@ def test_the_words_are_the_fields() -> None:
             assert not found, f"{_name(path)}: {found[0]!r}; write {better!r}"  # type: ignore[index]
 
 
+OURS = ("langladder", "microworld", "pipeline")
+
+
 def _imported(tree: ast.Module) -> tuple[set[str], list[str]]:
     """Names under which a module knows what is not ours, and those that it imports though they are private there."""
     known: set[str] = set()
@@ -64,13 +67,11 @@ def _imported(tree: ast.Module) -> tuple[set[str], list[str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             known |= {name.asname or name.name.partition(".")[0] for name in node.names}
-        elif (
-            isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith(("langladder", "microworld", "pipeline"))
-        ):
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith(OURS):
             known |= {name.asname or name.name for name in node.names}
             names = [f"{node.module}.{name.name}" for name in node.names]
             private += [name for name in names if re.search(r"(^|\.)_[a-zA-Z]", name)]
-    return known - {"langladder", "microworld", "pipeline"}, private
+    return known - {*OURS}, private
 
 
 def test_nothing_private_of_a_library_is_used_or_replaced() -> None:
