@@ -137,9 +137,10 @@ def test_gpt_s_last_layer_gives_its_answer(more: dict[str, object]) -> None:
     assert not any(module._forward_hooks for module in model.modules())
 
 
-def test_bert_s_last_layer_gives_its_answer() -> None:
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_bert_s_last_layer_gives_its_answer(norm: str) -> None:
     torch.manual_seed(2)
-    model = BERT(BERT.Config(context=12, width=8, layers=2, heads=2, next_sentence=False), WORDS + 3)
+    model = BERT(BERT.Config(context=12, width=8, layers=2, heads=2, norm=norm, next_sentence=False), WORDS + 3)
     doubled(model)
     row = [model.cls, 5, model.mask, 6, model.separator]
     batch = Masked(

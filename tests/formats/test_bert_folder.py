@@ -65,6 +65,13 @@ def test_another_folder_is_refused_in_a_line(
         import_bert(tmp_path / "hf")
 
 
+def test_norms_before_the_sublayers_are_refused(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    model = BERT(BERTConfig(context=16, width=24, layers=1, norm="pre"), tokenizer.full_vocab_size)
+    with pytest.raises(InputError, match=r"model\.norm=pre: transformers' BERT has its norms after the sublayers"):
+        export_bert(model, tokenizer, tmp_path / "hf")
+    assert not (tmp_path / "hf").exists()
+
+
 def test_another_models_tokenizer_is_refused(tmp_path: Path, tokenizer: Tokenizer) -> None:
     with pytest.raises(InputError, match=r"the model has 40 tokens, but the tokenizer has \d+"):
         export_bert(make(), tokenizer, tmp_path / "hf")

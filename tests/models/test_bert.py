@@ -1,10 +1,12 @@
 """BERT: sizes of the papers, its door, packing, what is computed where something is read, saving, the gradient."""
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
 
 from langladder.evaluation.work import counted
@@ -26,9 +28,15 @@ PAPERS = {  # all weights with both heads; Turc et al. 2019, table 1, round them
 }
 
 
-def make(seed: int = 0, *, next_sentence: bool = True, dropout: float = 0.0) -> BERT:
+NORMS = pytest.mark.parametrize("norm", ["post", "pre"])
+
+
+def make(
+    seed: int = 0, *, next_sentence: bool = True, dropout: float = 0.0, norm: Literal["post", "pre"] = "post"
+) -> BERT:
     torch.manual_seed(seed)
-    config = BERTConfig(context=16, width=24, layers=3, heads=4, dropout=dropout, next_sentence=next_sentence)
+    sizes = {"context": 16, "width": 24, "layers": 3, "heads": 4}
+    config = BERTConfig(**sizes, dropout=dropout, next_sentence=next_sentence, norm=norm)  # type: ignore[arg-type]
     model = BERT(config, V)
     with torch.no_grad():
         for parameter in model.parameters():  # N(0, 0.02) hides most mistakes
@@ -113,10 +121,12 @@ def test_a_mask_of_the_callers_may_have_holes() -> None:
     assert not one[0, 2].any()
 
 
-def test_what_is_read_is_what_the_whole_would_give() -> None:
+@NORMS
+def test_what_is_read_is_what_the_whole_would_give(norm: Literal["post", "pre"]) -> None:
     """The last layer is computed where something is read; so are the scores."""
-    model, batch = make(), gaps(make())
+    model, batch = make(norm=norm), gaps(make())
     (last,) = model.hidden(batch.tokens, batch.segments, layers=(-1,))
+    torch.testing.assert_close(model.first(batch.tokens, batch.segments), last[:, 0], atol=1e-5, rtol=1e-5)
     scores = torch.log_softmax(model.head(model.transformed(last.flatten(0, 1)[batch.positions])), dim=-1)
     torch.testing.assert_close(model.masked_log_probs(batch), scores, atol=1e-5, rtol=1e-5)
     expected = scores[torch.arange(4), batch.targets]
@@ -136,18 +146,50 @@ def test_attention_rows_sum_to_one_and_see_no_padding() -> None:
         assert not weights[0, :, :8, 8:].any()
 
 
-def test_gradient_reaches_every_parameter() -> None:
-    for pairs in (True, False):
-        model = make(next_sentence=pairs).train()
-        first, second = model.losses(gaps(model, pairs=pairs))
-        (first if second is None else first + second).backward()  # type: ignore[no-untyped-call]
-        assert (second is None) != pairs
-        unread = {"position", "segment", "embedding.weight"}
-        for name, parameter in model.named_parameters():
-            assert parameter.grad is not None, name
-            assert bool(parameter.grad.any()), name
-            rows = parameter.grad.flatten(1).any(dim=1) if parameter.dim() > 1 else None
-            assert name in unread or rows is None or bool(rows.all()), name
+@NORMS
+def test_parity_of_its_layers_with_torchs(norm: Literal["post", "pre"]) -> None:
+    """torch's own encoder, with the norm of the embeddings before it or that of the last layer behind it."""
+    model, batch = make(norm=norm), gaps(make())
+    theirs = nn.TransformerEncoderLayer(
+        24, 4, 96, 0.0, "gelu", layer_norm_eps=1e-12, batch_first=True, norm_first=norm == "pre"
+    ).eval()
+    names = {
+        "self_attn.in_proj_": "attention.project.",
+        "self_attn.out_proj.": "attention.output.",
+        "linear1.": "expand.",
+        "linear2.": "contract.",
+        "norm1.": "norm_attention.",
+        "norm2.": "norm_feed.",
+    }
+    x = model.embedding(batch.tokens) + model.position[:11] + model.segment[batch.segments]
+    x = model.norm(x) if norm == "post" else x
+    for layer in model.layers:
+        theirs.load_state_dict(
+            {
+                their + part: layer.get_parameter(our + part)
+                for their, our in names.items()
+                for part in ("weight", "bias")
+            }
+        )
+        x = theirs(x, src_key_padding_mask=batch.tokens == PAD)
+    x = model.norm(x) if norm == "pre" else x
+    (last,) = model.hidden(batch.tokens, batch.segments, layers=(-1,))
+    there = batch.tokens != PAD
+    torch.testing.assert_close(last[there], x[there], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("norm", "pairs"), [("post", True), ("post", False), ("pre", True), ("pre", False)])
+def test_gradient_reaches_every_parameter(norm: Literal["post", "pre"], pairs: bool) -> None:
+    model = make(next_sentence=pairs, norm=norm).train()
+    first, second = model.losses(gaps(model, pairs=pairs))
+    (first if second is None else first + second).backward()  # type: ignore[no-untyped-call]
+    assert (second is None) != pairs
+    unread = {"position", "segment", "embedding.weight"}
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert bool(parameter.grad.any()), name
+        rows = parameter.grad.flatten(1).any(dim=1) if parameter.dim() > 1 else None
+        assert name in unread or rows is None or bool(rows.all()), name
 
 
 def test_it_learns_two_batches_by_heart() -> None:
@@ -166,9 +208,10 @@ def test_it_learns_two_batches_by_heart() -> None:
     assert model.masked_log_probs(batch).argmax(dim=1).tolist() == batch.targets.tolist()
 
 
+@NORMS
 @pytest.mark.parametrize("pairs", [True, False])
-def test_saved_and_loaded_it_says_the_same(tmp_path: Path, pairs: bool) -> None:
-    model = make(next_sentence=pairs)
+def test_saved_and_loaded_it_says_the_same(tmp_path: Path, pairs: bool, norm: Literal["post", "pre"]) -> None:
+    model = make(next_sentence=pairs, norm=norm)
     model.save(tmp_path / "model")
     loaded = Encoder.load(tmp_path / "model")
     assert isinstance(loaded, BERT)
@@ -223,3 +266,19 @@ def test_golden_weights_begin_as_the_papers_at_its_width() -> None:
         assert model.initial_std == pytest.approx(std)
         assert float(model.layers[0].get_parameter("expand.weight").std()) == pytest.approx(std, rel=0.02)
         assert not model.layers[0].get_parameter("expand.bias").any()
+
+
+def test_golden_pre_norm_begins_as_gpt_and_positions_as_sines() -> None:
+    torch.manual_seed(0)
+    settings = {"width": 192, "layers": 2, "heads": 4, "norm": "pre", "first_positions": "sinusoidal"}
+    model = BERT(BERTConfig.model_validate(settings), V)
+    for writer in ("attention.output.weight", "contract.weight"):
+        assert float(model.layers[1].get_parameter(writer).std()) == pytest.approx(0.04 / 2, rel=0.02)
+    sines = model.position.detach() / (0.04 * 2**0.5)  # of every second column: sin(p / 10000^(2i/D)), then cosines
+    places = torch.arange(model.context)
+    torch.testing.assert_close(sines[:, 0], places.sin(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(sines[:, 3], (places / 10000 ** (2 / 192)).cos(), atol=1e-5, rtol=1e-5)
+    assert float(model.position.square().mean().sqrt()) == pytest.approx(0.04)
+    assert model.position.requires_grad
+    with pytest.raises(ValueError, match="width=9 is odd"):
+        BERTConfig.model_validate({"width": 9, "heads": 3, "first_positions": "sinusoidal"})

@@ -57,12 +57,14 @@ def export_bert(model: BERT, tokenizer: Tokenizer, folder: Path) -> None:
     """Write the folder, atomically; the same model gives the same bytes.
 
     Raises:
-        InputError: the tokenizer is another model's.
+        InputError: the tokenizer is another model's, or transformers' BERT computes something else.
     """
     if tokenizer.full_vocab_size != model.vocab_size:
         raise InputError(
             f"{folder}: the model has {model.vocab_size} tokens, but the tokenizer has {tokenizer.full_vocab_size}"
         )
+    if why := _other_network(model.config):
+        raise InputError(f"{folder}: {why}")
     arrays = {name: np.ascontiguousarray(array) for name, array in bert_arrays(model).items()}
     with atomic_folder(Path(folder)) as temporary:
         write_arrays(temporary / ARRAYS, arrays, {"format": "pt"})
@@ -169,9 +171,17 @@ def export_fine_tuned(model: Fine, folder: Path) -> None:
         write_encoder_tokenizer(temporary, tokenizer, length=model.features.encoder.context)
 
 
+def _other_network(config: BERTConfig) -> str | None:
+    if config.norm == "post":
+        return None
+    return f"model.norm={config.norm}: transformers' BERT has its norms after the sublayers; train with norm: post"
+
+
 def misfit(model: Fine) -> str | None:
-    """Why transformers does not support this head; None if it does."""
+    """Why transformers does not support this network or its head; None if it does."""
     config = model.config
+    if why := _other_network(model.features.encoder.config):
+        return why
     if config.layers != "last":
         return (
             f"model.layers={config.layers}: transformers' heads read the last layer; train with layers: last, or "

@@ -12,7 +12,8 @@ padding (`packing`); a decoding step reads one position of each row.
 
 One layer of BERT (Devlin et al. 2019, section 3): the post-norm encoder layer with GELU, on packed positions.
 
-    a = LN(x + Attention(x)),   x' = LN(a + W_2 GELU(W_1 a + b_1) + b_2)
+    post-norm   a = LN(x + Attention(x)),   x' = LN(a + W_2 GELU(W_1 a + b_1) + b_2)
+    pre-norm    a = x + Attention(LN(x)),   x' = a + W_2 GELU(W_1 LN(a) + b_1) + b_2
 
 It differs from `EncoderLayer` in its GELU (the exact one, x Φ(x)), the ε of its norms, the single projection for Q, K
 and V, and its input of packed positions (`packing`). If only some positions are read afterwards, for example from the
@@ -174,15 +175,18 @@ class PackedSelfAttention(Heads):
 
 
 class BERTLayer(nn.Module):
-    """Self-attention, then the feed-forward network, with a norm after each.
+    """Self-attention, then the feed-forward network, with a norm after each, or before each.
 
     Args:
         width: D. heads: h. inner: width of the feed-forward network. dropout: on sublayers' results; attention_dropout:
-            on attention weights.
+            on attention weights. pre_norm: norms before the sublayers; false: after them, as in BERT.
     """
 
-    def __init__(self, *, width: int, heads: int, inner: int, dropout: float, attention_dropout: float) -> None:
+    def __init__(
+        self, *, width: int, heads: int, inner: int, dropout: float, attention_dropout: float, pre_norm: bool = False
+    ) -> None:
         super().__init__()
+        self.pre_norm = pre_norm
         self.attention = PackedSelfAttention(width=width, heads=heads, dropout=attention_dropout)
         self.norm_attention, self.norm_feed = (nn.LayerNorm(width, BERT_NORM_EPS) for _ in range(2))
         self.expand, self.contract = nn.Linear(width, inner), nn.Linear(inner, width)
@@ -191,7 +195,7 @@ class BERTLayer(nn.Module):
 
     def forward(self, x: Tensor, layout: Layout, wanted: Tensor | None = None) -> Tensor:
         """(N, D) → (N, D), or (M, D) of the `wanted` positions (M,) among the N."""
-        mixed = self.attention(x, layout, wanted)
+        mixed = self.attention(self._read(x), layout, wanted)
         return self._feed(x if wanted is None else x.index_select(0, wanted), mixed, self._add)
 
     def forward_at(self, x: Tensor, layout: Layout, wanted: Tensor) -> Tensor:
@@ -205,20 +209,32 @@ class BERTLayer(nn.Module):
             dropped: Tensor = self.dropout(x.new_zeros(x.shape).index_copy(0, wanted, rows))  # (N, D)
             return base + dropped.index_select(0, wanted)
 
-        return self._feed(x.index_select(0, wanted), self.attention(x, layout, wanted), add)
+        return self._feed(x.index_select(0, wanted), self.attention(self._read(x), layout, wanted), add)
 
     def forward_equation(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
         """The same with attention by the equation: (N, D) → (N, D), and the weights (B, h, T, T)."""
-        mixed, weights = self.attention.forward_equation(x, layout)
+        mixed, weights = self.attention.forward_equation(self._read(x), layout)
         return self._feed(x, mixed, self._add), weights
+
+    def _read(self, x: Tensor) -> Tensor:
+        read: Tensor = self.norm_attention(x) if self.pre_norm else x
+        return read
 
     def _add(self, x: Tensor, change: Tensor) -> Tensor:
         total: Tensor = x + self.dropout(change)
         return total
 
     def _feed(self, x: Tensor, mixed: Tensor, add: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        a = add(x, mixed)
+        if self.pre_norm:
+            # x' = a + W_2 GELU(W_1 LN(a) + b_1) + b_2
+            return add(a, self._feed_forward(self.norm_feed(a)))
         # a = LN(x + Attention(x))
-        a = self.norm_attention(add(x, mixed))
+        a = self.norm_attention(a)
         # x' = LN(a + W_2 GELU(W_1 a + b_1) + b_2)
-        result: Tensor = self.norm_feed(add(a, self.contract(self.activation(self.expand(a)))))
+        result: Tensor = self.norm_feed(add(a, self._feed_forward(a)))
         return result
+
+    def _feed_forward(self, a: Tensor) -> Tensor:
+        change: Tensor = self.contract(self.activation(self.expand(a)))
+        return change

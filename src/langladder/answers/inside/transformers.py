@@ -112,7 +112,7 @@ def bert(model: BERT, row: Sequence[int], place: int, token: int, hidden: Iterab
     tokens = torch.tensor([[*row]], device=next(model.parameters()).device)
 
     def answer(state: torch.Tensor) -> torch.Tensor:
-        return torch.log_softmax(model.head(model.transformed(state)).float(), dim=-1)
+        return torch.log_softmax(model.head(model.transformed(model.normed(state))).float(), dim=-1)
 
     layers = [cast("BERTLayer", layer) for layer in model.layers]
     with scoring(model, tokens.device.type), _watching(layers) as kept:

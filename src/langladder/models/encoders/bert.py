@@ -6,9 +6,16 @@
     next sentence  P(follows)  = softmax(W_n tanh(W_p x_<cls> + b_p) + b_n)
     L = mean over masked positions − log P(w | rest)  +  mean over rows − log P(follows)
 
+With `norm: pre` (Xiong et al. 2020), x⁰ = E w + P + S, each sublayer reads LN(x), and heads read LN(xᴺ). The matrices
+that write to the residual path are scaled by 1/√(2N), as in GPT.
+
 The output matrix is the embedding table. Initial biases are 0. Initial weights are N(0, 0.02) at the paper's width of
 768; at other widths, the deviation is multiplied by √(768 / D), so that the initial attention of a narrow network is
 not uniform. `next_sentence: false` omits the pooler and its classifier (RoBERTa, Liu et al. 2019, section 4.2).
+
+With `first_positions: sinusoidal`, P begins with the sines and cosines of Vaswani et al. (2017), scaled to that
+deviation, and is learned. One matrix then finds the neighbour of every position, so that a pre-norm network reads its
+neighbours hundreds of steps earlier.
 
 The computation differs from the authors' code, but the result does not: positionwise operations skip padding, and the
 last layer's feed-forward network and the words' scores are only computed at the positions that are read (`nn.packing`,
@@ -37,6 +44,7 @@ from langladder.nn.dropout import Dropout
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries
+from langladder.nn.token_embedding import sinusoidal
 from langladder.nn.transformer_layers import BERT_NORM_EPS, BERTLayer
 from langladder.text.tokenize.specials import PAD
 
@@ -86,6 +94,8 @@ class BERTConfig(schema.Config):
     expansion: int = Field(default=4, ge=1, le=16)  # width of the feed-forward networks
     dropout: float = Field(default=0.1, ge=0, lt=1)  # dropout on embeddings and on sublayers' results
     attention_dropout: float | None = Field(default=None, ge=0, lt=1)  # of attention's weights; null: as `dropout`
+    norm: Literal["post", "pre"] = "post"  # the norm after each sublayer's residual connection, or before each sublayer
+    first_positions: Literal["random", "sinusoidal"] = "random"  # what the learned table of positions starts with
     next_sentence: bool = True  # false: only masked words
 
     @model_validator(mode="before")
@@ -95,7 +105,7 @@ class BERTConfig(schema.Config):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        check_width(self.width, self.heads, "learned")
+        check_width(self.width, self.heads, self.first_positions)
         return self
 
 
@@ -115,7 +125,8 @@ class BERT(Encoder):
         self.embedding = nn.Embedding(vocab_size, D)
         self.position = nn.Parameter(torch.empty(config.context, D))
         self.segment = nn.Parameter(torch.empty(SEGMENTS, D))
-        self.norm = nn.LayerNorm(D, BERT_NORM_EPS)
+        self.pre_norm = config.norm == "pre"
+        self.norm = nn.LayerNorm(D, BERT_NORM_EPS)  # of the embeddings; with pre-norm, of the last layer
         self.dropout = Dropout(config.dropout)
         attention = config.dropout if config.attention_dropout is None else config.attention_dropout
         self.layers = nn.ModuleList(
@@ -125,6 +136,7 @@ class BERT(Encoder):
                 inner=config.expansion * D,
                 dropout=config.dropout,
                 attention_dropout=attention,
+                pre_norm=self.pre_norm,
             )
             for _ in range(config.layers)
         )
@@ -156,7 +168,7 @@ class BERT(Encoder):
         for number, layer in enumerate(self.layers[: max(wanted, default=0)], start=1):
             x = layer(x, layout)
             if number in wanted:
-                kept[number] = x
+                kept[number] = self.normed(x) if number == self.number_of_layers else x
         return [layout.spread(kept[number]) for number in wanted]
 
     def first(self, tokens: torch.Tensor, segments: torch.Tensor | None = None) -> torch.Tensor:
@@ -170,10 +182,8 @@ class BERT(Encoder):
         for layer in before:
             x = layer(x, layout)
         B, T = tokens.shape
-        states: torch.Tensor = cast("BERTLayer", last).forward_at(
-            x, layout, layout.rank(torch.arange(B, device=x.device) * T)
-        )
-        return states
+        wanted = layout.rank(torch.arange(B, device=x.device) * T)
+        return self.normed(cast("BERTLayer", last).forward_at(x, layout, wanted))
 
     @torch.no_grad()
     def attention(
@@ -199,6 +209,11 @@ class BERT(Encoder):
         if self.pooler is None:
             raise InputError("model.next_sentence=false: this encoder has no pooler; read the first state itself")
         return torch.tanh(self.pooler(last[:, 0]))
+
+    def normed(self, last: torch.Tensor) -> torch.Tensor:
+        """The last layer's states as heads read them: LN(xᴺ) with norms before the sublayers, else xᴺ."""
+        states: torch.Tensor = self.norm(last) if self.pre_norm else last
+        return states
 
     def transformed(self, hidden: torch.Tensor) -> torch.Tensor:
         """LN(GELU(W_m x + b_m)), the input of the words' scores: (…, D) → (…, D)."""
@@ -279,7 +294,7 @@ class BERT(Encoder):
         # x⁰ = LN(E w + P + S)
         x = self.embedding(layout.pack(tokens)) + functional.embedding(columns, self.position)  # (N, D)
         x = x + (self.segment[0] if segments is None else functional.embedding(layout.pack(segments), self.segment))
-        embedded: torch.Tensor = self.dropout(self.norm(x))
+        embedded: torch.Tensor = self.dropout(x if self.pre_norm else self.norm(x))
         return embedded
 
     def _read(self, batch: Masked) -> tuple[torch.Tensor, torch.Tensor]:
@@ -292,7 +307,7 @@ class BERT(Encoder):
         B, T = batch.tokens.shape
         firsts = torch.arange(B if self.pooler is not None else 0, device=x.device) * T
         wanted = layout.rank(torch.cat([batch.positions, firsts]))
-        read = last(x, layout, wanted)  # (M + B, D)
+        read = self.normed(last(x, layout, wanted))  # (M + B, D)
         return read[: len(batch.positions)], read[len(batch.positions) :]
 
     def _next(self, first: torch.Tensor) -> torch.Tensor:
@@ -311,8 +326,16 @@ class BERT(Encoder):
             if isinstance(module, nn.Linear):
                 nn.init.normal_(module.weight, std=self.initial_std)
                 nn.init.zeros_(module.bias)
+        if self.pre_norm:  # as in GPT, because 2N sublayers are summed
+            for module in self.modules():
+                if isinstance(module, BERTLayer):
+                    for writer in (module.attention.output, module.contract):
+                        nn.init.normal_(writer.weight, std=self.initial_std / (2 * self.number_of_layers) ** 0.5)
         for table in (self.embedding.weight, self.position, self.segment):
             nn.init.normal_(table, std=self.initial_std)
+        if self.config.first_positions == "sinusoidal":
+            with torch.no_grad():  # the mean square of sines and cosines is ½
+                self.position.copy_(sinusoidal(self.context, self.width) * (2**0.5 * self.initial_std))
 
 
 def _masked(length: int) -> int:
