@@ -5,15 +5,18 @@ similarity.tsv    word, word, score 0 to 10
 groups.txt        ": group" lines, then the group's words
 agreement.jsonl   two texts that differ in the number of one verb, the first right, by the clauses between the noun and
                   its verb (Linzen, Dupoux & Goldberg 2016)
+
+`synonym_sets` lists the words of the tables as a dictionary does: sets of synonyms, each below what it is a kind of. A
+method that reads it knows a part of the answers of `similarity.tsv`: the subject of a noun, and what it does.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
 from microworld.engine import World, world
-from microworld.lexicon import MOODS, SUBJECTS, table
+from microworld.lexicon import ANY, MOODS, SUBJECTS, table
 
 QUESTIONS = 200
 """Most analogies of a section."""
@@ -109,6 +112,66 @@ def groups(counts: Mapping[str, int]) -> list[str]:
         seen.update(known)
         lines += [f": {group}", " ".join(known)] if len(known) > 1 else []
     return lines
+
+
+ENTITY = "entity"
+KINDS = {
+    # table → columns with the forms of a word, and the word for all of them; of nouns and persons also what that is
+    "nouns": (("singular", "plural"), "thing"),
+    "places": (("word",), "place"),
+    "jobs": (("word",), "person"),
+    "likes": (("word",), "pleasure"),
+    "role_things": (("word",), "possession"),
+    "sayings": (("word",), "idea"),
+    "verbs": (("infinitive", "past"), "handle"),
+    "acts": (("plural", "singular"), "behave"),
+    "takes": (("past",), "value"),
+    "deeds": (("past",), "treat"),
+    "role_verbs": (("past",), "manage"),
+    "plain": (("word", "comparative"), "measurable"),
+}
+NAMED = ("nouns", "places", "jobs", "likes", "role_things", "sayings")
+"""Tables of nouns; what all of them are is `ENTITY`."""
+SYNONYMS = {"looks": "look", "feelings": "feeling", "manners": "manner"}
+"""Tables whose words of one mood mean the same → the word for all of them."""
+SEXES = ("male", "female")
+LAND = ("town", "country", "language")
+
+
+def synonym_sets() -> Iterator[tuple[str, Sequence[str], Sequence[str]]]:
+    """Sets of synonyms: id, words, the ids of the sets that it is a kind of.
+
+    The forms of a word are one set. Nouns are below their subject, and below what they do; persons below their subject
+    or their sex. The adjectives and adverbs of a mood are one set. Names and the words of the rules have no entry.
+    """
+    yield ENTITY, [ENTITY], []
+    for name, (columns, kind) in KINDS.items():
+        yield name, [kind], [ENTITY] if name in NAMED else []
+        owners = dict.fromkeys(owner for row in table(name) if (owner := row.get("subject") or row.get("mood")))
+        for owner in owners:
+            yield f"{name}.{owner}", [f"{owner}_{kind}"], [name]
+        if name == "nouns":
+            for act in table("acts"):
+                yield f"{act['plural']}.doer", [f"what_{act['singular']}"], [f"nouns.{act['subject']}"]
+        for row in table(name):
+            owner = row.get("subject") or row.get("mood")
+            above = [f"{name}.{owner}"] if owner else [name]
+            if name == "nouns":
+                above = [f"{act}.doer" for act in row["acts"].split(",")]
+            yield f"{row[columns[0]]}.{name}", [row[column] for column in columns], above
+    for sex in SEXES:
+        yield f"{sex}.roles", [sex], ["jobs"]
+        for row in table("roles"):
+            above = [f"{sex}.roles"] if row["subject"] == ANY else [f"{sex}.roles", f"jobs.{row['subject']}"]
+            yield f"{row[sex]}.roles", [row[sex]], above
+    for name, kind in SYNONYMS.items():
+        yield name, [kind], []
+        for mood in MOODS:
+            yield f"{mood}.{name}", [row["word"] for row in table(name) if row["mood"] == mood], [name]
+    for column in LAND:
+        yield f"{column}.lands", [column], ["places"] if column != "language" else [ENTITY]
+        for row in table("lands"):
+            yield f"{row[column]}.{column}", [row[column]], [f"{column}.lands"]
 
 
 def agreement(here: World, rng: Random) -> list[str]:

@@ -1,7 +1,9 @@
 """Lexicons: the file, distances, vectors and their formula, what they miss; NLTK's reading of WordNet agrees."""
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import nltk
 import numpy as np
@@ -9,13 +11,15 @@ import pytest
 from nltk.corpus.reader.wordnet import WordNetCorpusReader
 from nltk.corpus.util import LazyCorpusLoader
 
-from langladder.corpora import truth
-from langladder.embeddings.lexicon import LexiconConfig, LexiconVectors
+from langladder.embeddings.lexicon import LexiconConfig, LexiconVectors, open_lexicon
 from langladder.embeddings.method import TrainedVectors
 from langladder.embeddings.synsets import Synsets
 from langladder.ground.errors import InputError
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.vocabulary import Vocabulary, WordCorpus
+from microworld.engine import world
+from microworld.lexicon import table
+from microworld.questions import synonym_sets
 
 CHAIN = [
     "NLP", "information_science", "science", "discipline", "knowledge_domain",
@@ -146,16 +150,33 @@ def test_coverage_golden(tmp_path: Path) -> None:
         fit(tmp_path, ANIMALS, ["amazon"], [1])
 
 
-def test_microworld_lexicon_roundtrip(tmp_path: Path) -> None:
-    truth.write_taxonomy(tmp_path / "microworld.tsv")
-    lexicon = Synsets.read(tmp_path / "microworld.tsv")
-    assert lexicon.sets == Synsets.parse(truth.taxonomy_lines(), "microworld").sets
-    assert {"country.group", "place.kind", "entity"} <= set(lexicon.distances("france.country"))
-    assert {"city.group", "place.kind"} <= set(lexicon.distances("paris.city"))
-    assert lexicon.path_similarity("dog", "dogs") == 1
-    assert lexicon.path_similarity("dog", "cat") == pytest.approx(1 / 3)
-    assert lexicon.path_similarity("dog", "cat") > lexicon.path_similarity("dog", "wolf")
-    assert lexicon.synonyms("wonderful") >= {"excellent", "brilliant"}
+def test_microworld_lexicon_has_the_words_of_the_text() -> None:
+    lines = list(lexicon_lines())
+    lexicon = open_lexicon("microworld", [])
+    assert lexicon.sets == Synsets.parse(lines, "microworld").sets  # distinct ids, and hypernyms that exist
+    story_words = {word for line in stories() for word in line}
+    without = {word for word in story_words if not lexicon.senses(word)}
+    known = {row["word"] for name in ("names", "function_words") for row in table(name)}
+    assert without <= known and len(story_words - without) > 600
+    assert {"town.lands", "places"} <= set(lexicon.distances("paris.town"))
+    assert lexicon.path_similarity("cow", "cows") == lexicon.path_similarity("eat", "ate") == 1
+    # cows graze and sleep, goats graze and jump, dogs run and scratch
+    assert lexicon.path_similarity("cow", "goat") == pytest.approx(1 / 3)
+    assert lexicon.path_similarity("cow", "goat") > lexicon.path_similarity("cow", "dog") == pytest.approx(1 / 5)
+    assert lexicon.path_similarity("cow", "dog") > lexicon.path_similarity("cow", "cake") > 0
+    assert "male.roles" in lexicon.distances("king.roles") and "female.roles" in lexicon.distances("aunt.roles")
+    assert lexicon.synonyms("beautiful") >= {"lovely", "wonderful"} and "ugly" not in lexicon.synonyms("beautiful")
+    assert lexicon.senses("sails") == ["sail.nouns", "sail.acts"]
+
+
+def lexicon_lines() -> Iterator[str]:
+    for key, words, hypernyms in synonym_sets():
+        yield f"{key}\t{' '.join(words)}\t{' '.join(hypernyms)}"
+
+
+def stories() -> Iterator[list[str]]:
+    for number in range(1_000):
+        yield from (line.words for line in world().draw(Random(number)))
 
 
 def write_wordnet(folder: Path, lexicon: Synsets) -> WordNetCorpusReader:

@@ -10,7 +10,7 @@ from real_data import real
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.debias import bias_subspace
 from langladder.embeddings.postprocess import HardDebias, postprocess
-from langladder.embeddings.word_lists import BiasLists
+from langladder.embeddings.word_lists import BiasLists, microworld_lists, microworld_weat
 from langladder.evaluation.bias import analogies, audit, bias_shift, debias_and_audit, explained
 from langladder.formats.vector_files import read_vectors
 
@@ -72,12 +72,14 @@ def test_golden_shift_of_a_step_of_debiasing(tmp_path: Path) -> None:
 
 
 def test_microworld_has_lists_of_its_own() -> None:
-    words = ["she", "he", "queen", "king", "doctor", "baker", "nice", "boring"]
+    words = ["she", "he", "queen", "king", "singer", "baker", "lovely", "stupid"]
     vectors = WordVectors(words, np.random.default_rng(1).normal(size=(8, 5)).astype(np.float32))
     step = HardDebias(step="hard_debias")
     found = bias_shift(vectors, postprocess(vectors, [step]), step)
     assert found.direct is not None and found.direct.words == 2
     assert found.direct.before > 0.01 and found.direct.after < 1e-6 and not found.weat  # one woman, one man
+    assert set(microworld_weat()["women"]) == {woman for woman, _ in microworld_lists().equalise}
+    assert len(microworld_lists().professions) == 30 and "emma" in microworld_lists().specific
 
 
 def test_analogies_tell_where_the_word_itself_would_win() -> None:

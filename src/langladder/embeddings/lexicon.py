@@ -24,14 +24,14 @@ import numpy as np
 from pydantic import Field
 from scipy.sparse import csr_matrix
 
-from langladder.corpora import truth
 from langladder.embeddings.base import WordVectors
 from langladder.embeddings.method import EmbeddingMethod, Progress, TrainedVectors
-from langladder.embeddings.synsets import Synsets
+from langladder.embeddings.synsets import Synset, Synsets
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.words.vocabulary import Vocabulary, WordCorpus
+from microworld.questions import synonym_sets
 
 MISSING = 20  # how many words without an entry are named, most frequent first
 
@@ -90,7 +90,7 @@ def open_lexicon(name: str, words: list[str]) -> Synsets:
         InputError: the file does not exist or is malformed.
     """
     if name == "microworld":
-        return Synsets.parse(truth.taxonomy_lines(), "microworld")
+        return Synsets({key: Synset(tuple(known), tuple(above)) for key, known, above in synonym_sets()})
     if name == "wordnet":
         return Synsets.of_wordnet(words)
     return Synsets.read(Path(name))

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from langladder.corpora.lexicon import Lexicon
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.text.read.lines import filled_lines
+from microworld.lexicon import table
 
 
 def read_words(path: Path) -> list[str]:
@@ -119,18 +119,14 @@ def microworld_lists() -> BiasLists:
 
     Words of couples and given names have a sex by meaning; nobody has judged the jobs.
     """
-    lexicon = Lexicon("base")
-    couples = [[noun.partner, noun.singular] for noun in lexicon.nouns.values() if noun.gender == "m"]
-    plurals = [[lexicon.nouns[woman].plural, lexicon.nouns[man].plural] for woman, man in couples]
-    jobs = [noun for noun in lexicon.nouns.values() if noun.kind == "person" and not noun.gender]
-    pairs = [["she", "he"], ["her", "his"], *couples, *plurals]
-    specific = [*lexicon.names, "herself", "himself", "woman", "man"]
-    return BiasLists(pairs, [*couples, *plurals], specific, [noun.singular for noun in jobs], {})
+    couples = [[row["female"], row["male"]] for row in table("roles")]
+    pairs = [["she", "he"], ["her", "his"], *couples]
+    names, jobs = ([row["word"] for row in table(name)] for name in ("names", "jobs"))
+    return BiasLists(pairs, couples, names, jobs, {})
 
 
 def microworld_weat() -> dict[str, list[str]]:
-    """Targets X, Y and attributes A, B of a test of microworld: are women praised where men are blamed?"""
-    lexicon = Lexicon("base")
-    sexes = [[noun.singular for noun in lexicon.nouns.values() if noun.gender == sex] for sex in ("f", "m")]
-    opinions = [[one.word for one in lexicon.opinions.values() if one.valence * sign > 0] for sign in (1, -1)]
-    return dict(zip(("women", "men", "praise", "blame"), (*sexes, *opinions), strict=True))
+    """Targets X, Y and attributes A, B of a test of microworld: are women near happy words, men near angry ones?"""
+    women, men = ([row[sex] for row in table("roles")] for sex in ("female", "male"))
+    happy, angry = ([row["word"] for row in table("looks") if row["mood"] == mood] for mood in ("happy", "angry"))
+    return {"women": women, "men": men, "happy": happy, "angry": angry}

@@ -177,7 +177,7 @@ def bias_shift(before: WordVectors, after: WordVectors, step: HardDebias) -> Bia
     direction = bias_subspace(before, lists.definitional)[0]
     tests: list[WeatTest] = []
     if step.lists == "microworld":
-        tests = [WeatTest("praise", tuple(microworld_weat().items()))]
+        tests = [WeatTest("mood", tuple(microworld_weat().items()))]
     else:
         files = [path for path in (Path(step.lists) / f"weat.{suffix}" for suffix in ("txt", "json")) if path.is_file()]
         tests = [test for path in files for test in read_weat(path)]
