@@ -1,5 +1,7 @@
 """Speech: frames that follow from the seed, room for every labelling, letters that sound as their prototypes."""
 
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from langladder.corpora.speech import (
     speak,
 )
 from langladder.ground.errors import InputError
+from microworld.engine import world
 
 TINY = SpeechConfig(size="tiny", utterances=60)
 
@@ -24,10 +27,14 @@ def test_same_seed_same_bytes() -> None:
     assert [one.text for one in first["train"]] != [one.text for one in other["train"]]
 
 
-def test_splits_share_no_sentence() -> None:
+def test_splits_share_no_line_and_all_are_of_the_stories() -> None:
     splits = generate_speech(TINY)
     assert {split: len(spoken) for split, spoken in splits.items()} == {"train": 48, "validation": 6, "test": 6}
     texts = [one.text for spoken in splits.values() for one in spoken]
+    rng, lines = Random(f"{TINY.seed} speech"), set()
+    for _ in range(100):
+        lines |= {" ".join(word for word in line.words if word.isalpha()) for line in world().draw(rng)}
+    assert lines.issuperset(texts)
     assert len(set(texts)) == 60
     assert all(set(text) <= set(ALPHABET) and len(text) <= TINY.longest for text in texts)
 
@@ -62,5 +69,5 @@ def test_golden_coarticulation() -> None:
 
 
 def test_too_few_sentences_are_said() -> None:
-    with pytest.raises(InputError, match=r"utterances=100000.*lower utterances or raise longest"):
+    with pytest.raises(InputError, match=r"utterances=100000: microworld.*lower utterances or raise longest"):
         generate_speech(SpeechConfig(size="tiny", utterances=100_000, longest=8))

@@ -53,7 +53,6 @@ from langladder.text.storage.shards import SPLITS
 from langladder.text.storage.tables import read_table, write_table
 
 SCENES = {"tiny": 3_000, "small": 40_000, "base": 100_000}
-PATIENCE = 2_000
 MOST_HELD_OUT = 1_000  # scenes in validation and in test, each
 FOLDS = 10  # shares of the pairs of agent and deed: first test, then validation
 NUMBERS = {"s": "one", "p": "many"}
@@ -154,20 +153,6 @@ def generate_scenes(config: SceneConfig) -> dict[str, list[Described]]:
         split: [Described(*pair) for pair in scenes.items() if known.issuperset(pair[1].split())]
         for split, scenes in held_out.items()
     }
-
-
-def short_texts(size: Size, count: int, longest: int, rng: Random) -> list[str]:
-    """`count` different sentences of scenes, of at most `longest` characters, without their full stop.
-
-    Fewer, if `PATIENCE` consecutive draws give no new one.
-    """
-    artist, found, fruitless = _Artist(world(size)), dict[str, None](), 0
-    while len(found) < count and fruitless < PATIENCE:
-        text = rng.choice(sentences(artist.world, artist.draw(rng))).removesuffix(" .")
-        fruitless += 1
-        if len(text) <= longest and text not in found:
-            found[text], fruitless = None, 0
-    return list(found)
 
 
 def split_of(scene: Scene) -> str:

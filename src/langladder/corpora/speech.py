@@ -1,4 +1,6 @@
-"""Speech: sentences of microworld as noisy frames of sound, for recognisers without given alignments.
+"""Speech: lines of microworld's stories as noisy frames of sound, for recognisers without given alignments.
+
+A line is spoken without its punctuation. No line is in two splits, and those of a split are chosen at random.
 
 Each letter has a prototype, a fixed random vector p (D numbers). A spoken letter lasts 2 to `longest_letter` frames and
 is mixed with its neighbours (coarticulation). Sometimes there is a pause of one frame between two letters. Between
@@ -11,7 +13,7 @@ Recognisers do not get the letters' positions. `sounding` stores them separately
 
 On disk:
 
-    corpus.json       {"format": 1, "texts": split → the sentences}
+    corpus.json       {"format": 1, "texts": split → the lines}
     ⟨split⟩.safetensors
         frames        (N, D) float32, the frames of all utterances in sequence
         lengths       (number of utterances,) int64, frames of each
@@ -30,14 +32,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from langladder.corpora.lexicon import Size
-from langladder.corpora.scenes import short_texts
 from langladder.ground.artefacts import FORMAT_VERSION, map_arrays, read_json, word_list, write_arrays, write_json
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.storage.shards import SPLITS
+from microworld.corpora import Size
+from microworld.engine import world
 
-UTTERANCES = {"tiny": 600, "small": 5_000, "base": 30_000}
+UTTERANCES: dict[Size, int] = {"tiny": 600, "small": 5_000, "medium": 10_000, "base": 30_000}
+PATIENCE = 1_000
+"""After so many stories without a new line the search ends."""
 HELD_OUT = 0.1  # share of each of validation and test
 SPACE = " "
 ALPHABET = SPACE + "abcdefghijklmnopqrstuvwxyz"
@@ -51,12 +55,12 @@ class SpeechConfig(Config):
     """Settings of utterances and noise."""
 
     size: Size = "small"
-    """Size of the lexicon, and of the corpus if the number of utterances is not set."""
+    """Size of the corpus if the number of utterances is not set."""
     seed: int = Field(default=1, ge=0)
     utterances: int | None = Field(default=None, ge=20)
-    """Number of distinct sentences, over all splits."""
+    """Number of distinct lines, over all splits."""
     longest: int = Field(default=28, ge=8)
-    """Maximum characters of a sentence; longer ones are not used."""
+    """Maximum characters of a line; longer ones are not used."""
     dimensions: int = Field(default=12, ge=1)
     """D, the numbers per frame."""
     longest_letter: int = Field(default=5, ge=SHORTEST_LETTER)
@@ -82,15 +86,15 @@ class Utterance(NamedTuple):
 
 
 def generate_speech(config: SpeechConfig) -> dict[str, list[Utterance]]:
-    """Create utterances of distinct sentences: train, validation and test. Same settings, same bytes on any machine.
+    """Create utterances of distinct lines: train, validation and test. Same settings, same bytes on any machine.
 
     Raises:
-        InputError: there are not enough distinct sentences of at most this length.
+        InputError: there are not enough distinct lines of at most this length.
     """
-    texts = short_texts(config.size, config.count, config.longest, Random(f"{config.seed} speech"))
+    texts = spoken_lines(config.count, config.longest, Random(f"{config.seed} speech"))
     if len(texts) < config.count:
         raise InputError(
-            f"utterances={config.count}: size {config.size} has too few different sentences of at most "
+            f"utterances={config.count}: microworld's stories have too few different lines of at most "
             f"{config.longest} characters ({len(texts)} found); lower utterances or raise longest"
         )
     random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([config.seed, config.count])))
@@ -98,6 +102,22 @@ def generate_speech(config: SpeechConfig) -> dict[str, list[Utterance]]:
     spoken = [speak(text, sounds, config, random) for text in texts]
     held_out = max(1, round(HELD_OUT * config.count))
     return {"train": spoken[2 * held_out :], "validation": spoken[:held_out], "test": spoken[held_out : 2 * held_out]}
+
+
+def spoken_lines(count: int, longest: int, rng: Random) -> list[str]:
+    """`count` different lines of stories, of at most `longest` characters; fewer, if no more are found.
+
+    They are shuffled: what is drawn first is more frequent than what is drawn last.
+    """
+    found, fruitless = dict[str, None](), 0
+    while len(found) < count and fruitless < PATIENCE:
+        lines = (" ".join(filter(str.isalpha, line.words)) for line in world().draw(rng))
+        new = [text for text in lines if len(text) <= longest and text not in found]
+        found |= dict.fromkeys(new)
+        fruitless = 0 if new else fruitless + 1
+    texts = list(found)[:count]
+    rng.shuffle(texts)
+    return texts
 
 
 def prototypes(dimensions: int) -> np.ndarray:
