@@ -1,60 +1,106 @@
-"""Scenes and their sentences: sentences of the grammar, held-out combinations, a vector that says everything."""
+"""Scenes and their lines: lines of the stories, facts read back, held-out pairs, a vector that says everything."""
 
-import math
 from random import Random
 
 import pytest
 
 from langladder.corpora.scenes import (
+    BEFORE,
+    Described,
     Scene,
     SceneConfig,
     all_facts,
     generate_scenes,
-    phrases,
     recovered,
     sentences,
     split_of,
+    told,
 )
-from langladder.corpora.world import world
+from microworld.engine import world
+from microworld.lexicon import table
 
-TINY = SceneConfig(size="tiny")
-BIG_DOGS = Scene("dog", "many", "big", "see", "past", "yes", "cat", "one", "old", "quickly")
-
-
-def test_golden_sentences() -> None:
-    assert sentences(world("small"), BIG_DOGS) == [
-        "the big dogs did not see the old cat quickly .",
-        "the big dogs did not see an old cat quickly .",
-        "some big dogs did not see the old cat quickly .",
-        "some big dogs did not see an old cat quickly .",
-    ]
-    sleeping = Scene("owl", "one", "", "sleep", "progressive", where="near", place="garden")
-    assert sentences(world("small"), sleeping)[-1] == "an owl is sleeping near a garden ."
-    facts = "agent=owl agents=one deed=sleep time=progressive where=near place=garden"
-    assert sleeping.facts() == facts.split()
+PLATES = Scene("she", "one", "", "yes", "wash", "plate", "many", "lovely", "", "gladly")
+WASHED = "she wanted to wash the lovely plates gladly ."
 
 
-def test_sentences_are_the_grammars() -> None:
-    grammar = world("tiny").grammar
-    examples = generate_scenes(TINY)["train"]
-    for example in Random(1).sample(examples, 60):
-        found = sentences(world("tiny"), example.scene)
+@pytest.fixture(scope="module")
+def splits() -> dict[str, list[Described]]:
+    return generate_scenes(SceneConfig(size="tiny"))
+
+
+@pytest.mark.parametrize(
+    ("facts", "lines"),
+    [
+        (
+            "agent=she agents=one wanted=yes deed=wash patient=plate patients=many patient_is=lovely manner=gladly",
+            [WASHED, "she wanted to wash these lovely plates gladly ."],
+        ),
+        ("agent=he agents=one deed=lost patient=cow patients=two", ["he lost two cows ."]),
+        (
+            "agent=goose agents=many agent_is=grey deed=swim place=pond",
+            ["the grey geese swim in the pond .", "these grey geese swim in the pond ."],
+        ),
+        ("agent=goose agents=one state=heavy", ["the goose is heavy .", "this goose is heavy ."]),
+        ("agent=cow agents=many state=dark", ["the cows are dark .", "these cows are dark ."]),
+        ("agent=queen agents=one deed=signed patient=letter patients=one", ["the queen signed her letter ."]),
+        (
+            "agent=uncle agents=one deed=told patient=joke patients=one patient_is=poor manner=sadly",
+            ["the uncle told his poor joke sadly ."],
+        ),
+        ("agent=she agents=one deed=kissed patient=he patients=one", ["she kissed him ."]),
+        ("agent=he agents=one deed=kissed patient=she patients=one manner=sadly", ["he kissed her sadly ."]),
+        ("agent=aunt agents=one state=afraid", ["the aunt was afraid ."]),
+    ],
+)
+def test_golden_lines(facts: str, lines: list[str]) -> None:
+    scene = Scene(**dict(fact.split("=") for fact in facts.split()))
+    assert scene.facts() == facts.split()
+    assert sentences(scene) == lines
+    assert all(told(line.split()) == scene for line in lines)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "john is a farmer .",
+        "she likes tea .",
+        "mary washed the plates .",
+        "she was happy because she found this cow .",
+        "the plates that she washed are old .",
+        "the plates are older than the cups .",
+        "then she washed the plates .",
+        "everything was dark .",
+    ],
+)
+def test_a_line_that_tells_more_is_no_scene(line: str) -> None:
+    assert world().read([*(said.split() for said in BEFORE), line.split()]) is not None
+    assert line not in sentences(told(line.split()))
+
+
+def test_every_line_of_a_scene_is_one_of_the_stories_and_tells_the_scene(splits: dict[str, list[Described]]) -> None:
+    before = [line.split() for line in BEFORE]
+    for example in [*Random(1).sample(splits["train"], 300), *splits["test"]]:
+        found = sentences(example.scene)
         assert example.sentence in found and len(set(found)) == len(found)
-        for sentence in (found[0], found[-1], example.sentence):
-            assert grammar.inside(sentence.split()) > -math.inf, sentence
+        for line in found:
+            assert world().read([*before, line.split()]) is not None, line
+            assert told(line.split()) == example.scene
 
 
-def test_every_fact_has_its_place_in_the_vector() -> None:
-    names = all_facts("tiny")
+def test_every_fact_has_its_place_in_the_vector(splits: dict[str, list[Described]]) -> None:
+    names = all_facts()
     assert len(set(names)) == len(names)
-    splits = generate_scenes(TINY)
-    known = set(names)
-    assert all(known.issuperset(example.scene.facts()) for examples in splits.values() for example in examples)
+    facts = {fact for examples in splits.values() for example in examples for fact in example.scene.facts()}
+    assert set(names) >= facts and {name.partition("=")[0] for name in facts} == set(Scene._fields)
+    nouns = {row["singular"] for row in table("nouns")}
+    assert nouns <= {name.partition("=")[2] for name in names if name.startswith("patient=")}
 
 
-def test_held_out_combinations() -> None:
-    splits = generate_scenes(TINY)
-    pairs = {split: {one.scene[:1] + one.scene[3:4] for one in examples} for split, examples in splits.items()}
+def test_held_out_combinations(splits: dict[str, list[Described]]) -> None:
+    pairs = {
+        split: {(scene.deed or scene.state, scene.patient or scene.agent) for scene, _ in examples}
+        for split, examples in splits.items()
+    }
     assert not pairs["train"] & pairs["test"] and not pairs["train"] & pairs["validation"]
     assert not pairs["test"] & pairs["validation"]
     words = {word for one in splits["train"] for word in one.sentence.split()}
@@ -66,7 +112,7 @@ def test_held_out_combinations() -> None:
 
 
 def test_same_seed_same_scenes() -> None:
-    three, four = (SceneConfig(size="tiny", seed=seed) for seed in (3, 4))
+    three, four = (SceneConfig(size="tiny", scenes=500, seed=seed) for seed in (3, 4))
     assert generate_scenes(three) == generate_scenes(three)
     assert generate_scenes(three)["train"][:20] != generate_scenes(four)["train"][:20]
 
@@ -74,18 +120,18 @@ def test_same_seed_same_scenes() -> None:
 @pytest.mark.parametrize(
     ("caption", "missing"),
     [
-        ("some big dogs did not see the old cat quickly .", set()),
-        ("the dogs did not see an old cat quickly .", {"agent_is"}),
-        ("the big dog did not see an old cat quickly .", {"agent"}),
-        ("the big dogs did see an old cat quickly .", {"deed"}),
-        ("the old cat did not see the big dogs quickly .", {"patient_is", "patient", "deed", "manner"}),
-        ("", {"agent_is", "agent", "deed", "patient_is", "patient", "manner"}),
+        ("she wanted to wash these lovely plates gladly .", set()),
+        ("she wanted to wash the plates gladly .", {"patient_is"}),
+        ("she wanted to wash two lovely plates gladly .", {"patients"}),
+        ("she washed the lovely plate gladly", {"wanted", "patients"}),
+        ("he wanted to wash the lovely plates gladly .", {"agent"}),
+        ("she wanted to wash the lovely plates in the kitchen .", {"manner"}),
+        ("she wanted to wash the lovely the plates gladly .", {"patient", "patients", "manner"}),
+        ("wanted to wash the lovely plates gladly .", set(PLATES._fields) - {"agent_is", "state", "place"}),
+        ("", set(PLATES._fields) - {"agent_is", "state", "place"}),
     ],
 )
 def test_golden_recovered_facts(caption: str, missing: set[str]) -> None:
-    found = recovered(world("small"), BIG_DOGS, caption.split())
-    assert set(found) == set(phrases(world("small"), BIG_DOGS))
-    if caption.startswith("the old cat"):  # after the big dogs nothing of what belongs before them is left
-        assert not found["deed"] and found["agent"]
-    else:
-        assert {question for question, told in found.items() if not told} == missing
+    found = recovered(PLATES, caption.split())
+    assert [f"{question}={getattr(PLATES, question)}" for question in found] == PLATES.facts()
+    assert {question for question, said in found.items() if not said} == missing

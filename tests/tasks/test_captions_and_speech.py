@@ -12,7 +12,6 @@ import torch
 
 from langladder.corpora.scenes import Described, Scene, SceneConfig, read_scenes, sentences, write_scenes
 from langladder.corpora.speech import ALPHABET, SpeechConfig, Utterance, generate_speech, read_speech, write_speech
-from langladder.corpora.world import world
 from langladder.data.captioning import CODES, SceneCodes
 from langladder.data.speech import SpeechBatches, collate, decode, encode
 from langladder.decoding.beam_search import BeamConfig
@@ -48,10 +47,10 @@ def one_thread() -> Iterator[None]:
 
 def captioner(scenes: Path, out: Path, checkpoints: Path) -> TrainingResult:
     corpus = read_scenes(scenes)
-    codes, config = SceneCodes.of_corpus(corpus), CaptionerConfig(width=16, embedding_dim=16)
+    codes, config = SceneCodes.of_corpus(corpus["train"]), CaptionerConfig(width=16, embedding_dim=16)
     torch.manual_seed(1)
     model = Captioner(config, *codes.sizes)
-    data = [codes.pairs(corpus.splits[split]) for split in ("train", "validation")]
+    data = [codes.pairs(corpus[split]) for split in ("train", "validation")]
     settings = SimpleNamespace(training=TranslationTraining(**TRAINING))
     make = locate_function(Captioner.maker)
     made: TrainingResult = make(model, None, *data, settings=settings, run=Run(1, checkpoints))
@@ -74,9 +73,8 @@ def recogniser(speech: Path, out: Path, checkpoints: Path, kind: type[Any] = CTC
 
 
 def caption_page(scenes: Path, model: Path) -> CaptionPage:
-    corpus, codes = read_scenes(scenes), SceneCodes.load(model / CODES)
-    loaded = Captioner.load(model)
-    return evaluate_captions("mine", loaded, codes, corpus.splits["test"], corpus.size, BeamConfig(width=3))
+    test, codes = read_scenes(scenes)["test"], SceneCodes.load(model / CODES)
+    return evaluate_captions("mine", Captioner.load(model), codes, test, BeamConfig(width=3))
 
 
 def transcript_page(speech: Path, model: Path) -> TranscriptPage:
@@ -120,13 +118,13 @@ def test_train_and_judge(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_codes_roundtrip(tmp_path: Path) -> None:
     codes = SceneCodes.of(["agent=dog", "deed=run"], ["a dog runs .", "the dog runs ."])
     assert codes.words == [".", "a", "dog", "runs", "the"] and codes.sizes == (6, 9)
-    scene = Scene("dog", "", "", "run", "")
+    scene = Scene("dog", deed="run")
     assert codes.source(scene).tolist() == [4, 5, EOS]
     assert codes.target("the dog .").tolist() == [BOS, 8, 6, 4, EOS]
     assert codes.sentence([8, 6, 4]) == "the dog ."
     codes.save(tmp_path / "codes.json")
     assert SceneCodes.load(tmp_path / "codes.json") == codes
-    for strange in (lambda: codes.source(Scene("cat", "", "", "run", "")), lambda: codes.target("a cat .")):
+    for strange in (lambda: codes.source(Scene("cat", deed="run")), lambda: codes.target("a cat .")):
         with pytest.raises(InputError, match="is not one of this captioner's"):
             strange()
     pairs = codes.pairs([Described(scene, "a dog .")] * 2)
@@ -135,18 +133,19 @@ def test_codes_roundtrip(tmp_path: Path) -> None:
 
 def test_golden_caption_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four captions: two right (one with another determiner), one with the wrong number, one silent."""
-    scenes = [Scene("dog", number, "", "sleep", "past") for number in ("one", "one", "many", "many")]
-    test = [Described(scene, sentences(world("small"), scene)[0]) for scene in scenes]
-    said = ["the dog slept .", "a dog slept .", "the dog slept .", ""]
-    codes = SceneCodes.of(["agent=dog"], [*said, "the dogs slept . some dogs"])
+    scenes = [Scene("dog", number, deed="run") for number in ("one", "one", "many", "many")]
+    test = [Described(scene, sentences(scene)[0]) for scene in scenes]
+    said = ["the dog runs .", "this dog runs .", "the dog runs .", ""]
+    codes = SceneCodes.of(["agent=dog"], [*said, "these dogs run ."])
     found = iter(2 * [[[type("H", (), {"tokens": list(codes.target(text)[1:-1])})()] for text in said]])
     monkeypatch.setattr("langladder.evaluation.captions.translate", lambda *_: next(found))
     monkeypatch.setattr(SceneCodes, "source", lambda *_: np.array([EOS]))
     model = Captioner(CaptionerConfig(width=2, embedding_dim=2), *codes.sizes)
-    page = evaluate_captions("golden", model, codes, test, "small", BeamConfig())
+    page = evaluate_captions("golden", model, codes, test, BeamConfig())
     assert page.scores.beam.right == 0.5
-    assert page.scores.beam.facts == 5 / 8  # agent: two of four, deed: three
-    assert page.by_question == {"agent": QuestionRecall(asked=4, said=0.5), "deed": QuestionRecall(asked=4, said=0.75)}
+    assert page.scores.beam.facts == 8 / 12  # agent and deed: three of four, number: two
+    three = QuestionRecall(asked=4, said=0.75)
+    assert page.by_question == {"agent": three, "agents": QuestionRecall(asked=4, said=0.5), "deed": three}
     assert [example.right for example in page.examples] == [True, True, False, False]
 
 

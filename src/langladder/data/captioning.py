@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from langladder.corpora.scenes import Described, Scene, Scenes, all_facts
+from langladder.corpora.scenes import Described, Scene, all_facts
 from langladder.ground.artefacts import read_json, word_list, write_json
 from langladder.ground.errors import InputError
 from langladder.text.storage.token_streams import PairStream, Rows
@@ -31,9 +31,9 @@ class SceneCodes:
         return cls(list(facts), sorted({word for sentence in sentences for word in sentence.split()}))
 
     @classmethod
-    def of_corpus(cls, corpus: Scenes) -> Self:
-        """The codes of all facts of the corpus's world and of the words of its training sentences."""
-        return cls.of(all_facts(corpus.size), (one.sentence for one in corpus.splits["train"]))
+    def of_corpus(cls, train: Iterable[Described]) -> Self:
+        """The codes of all facts of microworld and of the words of training sentences."""
+        return cls.of(all_facts(), (one.sentence for one in train))
 
     @cached_property
     def _ids(self) -> tuple[dict[str, int], dict[str, int]]:

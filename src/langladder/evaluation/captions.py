@@ -1,8 +1,8 @@
-"""Captions evaluated with the grammar: does the sentence describe the scene, and which facts does it contain?
+"""Captions evaluated with microworld's engine: does the line describe the scene, and which facts does it tell?
 
-right      the caption is one of the grammar's sentences for the scene
-facts      share of the scene's facts (who, what, whom, where, …) in the caption, in the order of the sentence
-BLEU       against all of the grammar's sentences
+right      the caption is one of the lines that describe the scene
+facts      share of the scene's facts (who, what, to whom, where, …) that the engine reads in the caption
+BLEU       against all lines that describe the scene
 """
 
 from collections import Counter
@@ -11,9 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from langladder.corpora.lexicon import Size
 from langladder.corpora.scenes import Described, recovered, sentences
-from langladder.corpora.world import world
 from langladder.data.captioning import SceneCodes
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
@@ -25,25 +23,25 @@ EXAMPLES = 8
 
 
 class CaptionScores(Measured):
-    """right: share of the captions that the grammar allows for their scene; facts: share of the facts that are said,
-    each in its place; bleu: 0 to 100, against all sentences that the grammar allows."""
+    """right: share of the captions that describe their scene; facts: share of the facts that are told; bleu: 0 to 100,
+    against all lines that describe the scene."""
 
     right: Annotated[
         float,
-        Metric("right", "share of the captions that the grammar allows for their scene", unit="share", better="higher"),
+        Metric("right", "share of the captions that describe their scene", unit="share", better="higher"),
     ]
     facts: Annotated[
         float,
         Metric(
             "facts",
-            "share of the scene's facts that the caption states, each in the right position",
+            "share of the scene's facts that are read in the caption",
             unit="share",
             better="higher",
         ),
     ]
     bleu: Annotated[
         float,
-        Metric("BLEU", "against all sentences that the grammar allows for the scene", digits=1, better="higher"),
+        Metric("BLEU", "against all lines that describe the scene", digits=1, better="higher"),
     ]
 
 
@@ -83,21 +81,21 @@ class CaptionPage(Page):
 
 
 def evaluate_captions(
-    name: str, model: Captioner, codes: SceneCodes, test: Sequence[Described], size: Size, beam: BeamConfig
+    name: str, model: Captioner, codes: SceneCodes, test: Sequence[Described], beam: BeamConfig
 ) -> CaptionPage:
     """Caption test scenes, greedily and by beam search; deterministic.
 
     Args:
-        name: of the rung; size: of the lexicon that the sentences are made of.
+        name: of the rung.
     """
     sources = [codes.source(example.scene) for example in test]
-    allowed = [sentences(world(size), example.scene) for example in test]
+    allowed = [sentences(example.scene) for example in test]
     captions = {
         search: [codes.sentence(found[0].tokens) for found in translate(model, sources, config)]
         for search, config in (("greedy", beam.model_copy(update={"width": 1})), ("beam", beam))
     }
     recalled = {
-        search: [recovered(world(size), one.scene, text.split()) for one, text in zip(test, texts, strict=True)]
+        search: [recovered(one.scene, text.split()) for one, text in zip(test, texts, strict=True)]
         for search, texts in captions.items()
     }
     scores = {search: _scores(texts, allowed, recalled[search]) for search, texts in captions.items()}

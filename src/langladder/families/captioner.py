@@ -1,4 +1,4 @@
-"""Captioners: a vector of facts about a scene → a sentence; evaluated with the grammar."""
+"""Captioners: a vector of facts about a scene → a line of microworld; evaluated with its engine."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,8 +57,8 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
         from langladder.corpora.scenes import read_scenes
         from langladder.data.captioning import CODES, SceneCodes
 
-        splits = (corpus := read_scenes(SCENES)).splits
-        codes = SceneCodes.of_corpus(corpus)
+        splits = read_scenes(SCENES)
+        codes = SceneCodes.of_corpus(splits["train"])
         torch.manual_seed(job.seed)
         model = locate(rung.target)(rung.model, *codes.sizes)
         pairs = (codes.pairs(splits[split]) for split in ("train", "validation"))
@@ -72,16 +72,16 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
         return {"scenes": SCENES}
 
     def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
-        """Caption the test scenes, greedily and by beam search; the grammar decides which captions are correct."""
+        """Caption the test scenes, greedily and by beam search; those that describe their scene are correct."""
         from langladder.corpora.scenes import read_scenes
         from langladder.data.captioning import CODES, SceneCodes
         from langladder.decoding.beam_search import BeamConfig
         from langladder.evaluation.captions import evaluate_captions
         from langladder.models.translation.captioner import Captioner
 
-        corpus, codes = read_scenes(SCENES), SceneCodes.load(folder / CODES)
+        test, codes = read_scenes(SCENES)["test"], SceneCodes.load(folder / CODES)
         beam = BeamConfig(width=job.beam)
-        page = evaluate_captions(rung.name, Captioner.load(folder), codes, corpus.splits["test"], corpus.size, beam)
+        page = evaluate_captions(rung.name, Captioner.load(folder), codes, test, beam)
         found = page.scores.beam
         return Evaluated(page, f"by beam search {found.right:.1%} right, BLEU {found.bleu:.1f}")
 

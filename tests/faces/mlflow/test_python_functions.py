@@ -174,7 +174,7 @@ def captioner(folder: Path) -> list[dict[str, Any]]:
     model = Captioner(CaptionerConfig(width=8, embedding_dim=8), *codes.sizes)
     model.save(folder)
     codes.save(folder / CODES)
-    scene = Scene(agent="one", agents="two", agent_is="", deed="two", time="one")
+    scene = Scene(agent="one", agents="two", deed="two", place="one")
     [[best]] = translate(Captioner.load(folder), [codes.source(scene)], BeamConfig(width=2))
     return [{"caption": codes.sentence(best.tokens), "score": best.score}]
 
@@ -197,7 +197,7 @@ CASES: dict[str, tuple[Callable[[Path], list[dict[str, Any]]], list[dict[str, An
     "instructed": (instructed, [{"text": "say cat"}], {"max_tokens": 4}),
     "reward": (reward, [{"text": "say cat", "answer": "cat"}], {}),
     "recogniser": (recogniser, [{"frames": np.eye(3).tolist()}], {"width": 2}),
-    "captioner": (captioner, [{"facts": ["agent=one", "agents=two", "deed=two", "time=one"]}], {"width": 2}),
+    "captioner": (captioner, [{"facts": ["agent=one", "agents=two", "deed=two", "place=one"]}], {"width": 2}),
 }
 
 

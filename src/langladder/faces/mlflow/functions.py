@@ -56,7 +56,7 @@ from langladder.text.words.segmentation import CHOICES
 
 TEXT = "the old king sleeps ."
 INSTRUCTION = "what is the capital of france ?"
-NEEDED = ("agent", "agents", "agent_is", "deed", "time")
+NEEDED = ("agent", "agents", "deed", "place")
 MOST_FRAMES = 100_000
 POINTER = "langladder.json"
 
@@ -363,7 +363,7 @@ class LoadedCaptioner(NamedTuple):
 
 
 class CaptionerFunction(ModelFunction[LoadedCaptioner]):
-    """A sentence about a scene, given as facts: agent=dog, agents=one, …"""
+    """A line about a scene, given as facts: agent=cow, agents=one, …"""
 
     inputs = (SchemaColumn("facts", "string", 1),)
     outputs = (SchemaColumn("caption"), SchemaColumn("score", "double"))
@@ -375,7 +375,7 @@ class CaptionerFunction(ModelFunction[LoadedCaptioner]):
 
     @classmethod
     def example(cls, folder: Path) -> Row:
-        """The first answer to each question that every scene answers."""
+        """The first answer to each of a few questions."""
         facts = SceneCodes.load(folder / CODES).facts
         return {"facts": [next(fact for fact in facts if fact.startswith(f"{question}=")) for question in NEEDED]}
 
