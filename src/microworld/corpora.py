@@ -29,19 +29,25 @@ class Counts(NamedTuple):
 
     Attributes:
         stories: of 70 words on average. pairs: of two lines each. labelled: texts. tagged: lines.
+        paragraphs: with two questions each.
     """
 
     stories: tuple[int, int, int]
     pairs: tuple[int, int, int]
     labelled: tuple[int, int, int]
     tagged: tuple[int, int, int]
+    paragraphs: tuple[int, int, int]
 
 
 SIZES: dict[Size, Counts] = {
-    "tiny": Counts((250, 20, 20), (1_500, 80, 80), (100, 60, 60), (100, 60, 60)),
-    "small": Counts((39_000, 350, 700), (40_000, 500, 1_000), (200, 500, 1_500), (200, 300, 1_500)),
-    "medium": Counts((200_000, 700, 1_400), (200_000, 1_000, 2_000), (200, 500, 2_000), (200, 500, 2_000)),
-    "base": Counts((1_000_000, 1_400, 2_800), (500_000, 1_000, 2_000), (200, 500, 2_000), (200, 500, 2_000)),
+    "tiny": Counts((250, 20, 20), (1_500, 80, 80), (100, 60, 60), (100, 60, 60), (120, 15, 15)),
+    "small": Counts((39_000, 350, 700), (40_000, 500, 1_000), (200, 500, 1_500), (200, 300, 1_500), (2_400, 300, 300)),
+    "medium": Counts(
+        (200_000, 700, 1_400), (200_000, 1_000, 2_000), (200, 500, 2_000), (200, 500, 2_000), (2_400, 300, 300)
+    ),
+    "base": Counts(
+        (1_000_000, 1_400, 2_800), (500_000, 1_000, 2_000), (200, 500, 2_000), (200, 500, 2_000), (12_000, 1_500, 1_500)
+    ),
 }
 TEXT = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
 PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])

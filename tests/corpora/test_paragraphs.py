@@ -1,75 +1,147 @@
-"""Paragraphs of microworld: answers stand where they are said to, one statement each, splits apart, some without."""
+"""Questions about stories: an answer is what a plain pattern finds in the paragraph; without one, there is none."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from langladder.corpora.paragraphs import ParagraphConfig, draw_paragraphs, write_paragraphs
-from langladder.ground.errors import InputError
+from langladder.corpora.paragraphs import ParagraphConfig, write_paragraphs
 from langladder.text.labelled.questions import Question, normalised, read_questions
+from langladder.text.storage.shards import SPLITS
+from microworld.asking import Told, draw_questions
+from microworld.corpora import SIZES
+from microworld.engine import world
+from microworld.lexicon import table
 
 TINY = ParagraphConfig(size="tiny")
+NAMES = {row["word"]: row["sex"] for row in table("names")}
+PAST = {row["infinitive"]: row["past"] for row in table("verbs")}
+DO = r"what did (\w+) (?!want to)(\w+) \?"
 
 
 @pytest.fixture(scope="module")
-def drawn() -> dict[str, list[Question]]:
-    return draw_paragraphs(TINY)
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Question]]:
+    folder = tmp_path_factory.mktemp("questions")
+    write_paragraphs(TINY.model_copy(update={"paragraphs": 400}), folder)
+    return {split: read_questions(folder / f"{split}.parquet") for split in SPLITS}
+
+
+@pytest.fixture(scope="module")
+def every(drawn: dict[str, list[Question]]) -> list[Question]:
+    return [one for split in drawn.values() for one in split]
 
 
 def test_every_question_is_whole_and_no_paragraph_is_in_two_splits(drawn: dict[str, list[Question]]) -> None:
     every = [one for split in drawn.values() for one in split]
     assert [one.wrong() for one in every if one.wrong()] == []
     contexts = [{one.context for one in split} for split in drawn.values()]
-    assert [len(one) for one in contexts] == [120, 15, 15] and len(set.union(*contexts)) == 150
-    assert len({one.id for one in every}) == len({(one.context, one.question) for one in every}) == len(every)
-    share = sum(not one.answers for one in every) / len(every)
-    assert 0.15 < share < 0.35
+    assert [len(one) for one in contexts] == [400, *SIZES["tiny"].paragraphs[1:]]
+    assert len(set.union(*contexts)) == sum(map(len, contexts))
+    assert len({one.id for one in every}) == len(every)
+    assert 0.2 < sum(not one.answers for one in every) / len(every) < 0.3
 
 
-def test_answers_follow_from_a_sentence_of_the_paragraph(drawn: dict[str, list[Question]]) -> None:
-    """Those to "who ate the apple ?" by a pattern over the paragraph, read anew."""
-    asked = 0
-    for one in (one for split in drawn.values() for one in split):
-        if found := re.fullmatch(r"who (\w+) the (\w+) \?", one.question):
-            said = set(re.findall(rf"(\w+) {found[1]} the (?:\w+ )?{found[2]}\b", one.context))
-            assert said == {answer.text for answer in one.answers}, one
-            asked += 1
-        if found := re.fullmatch(r"what is the capital of (\w+) \?", one.question):
-            forms = (rf"the capital of {found[1]} is (\w+)", rf"(\w+) is the capital of {found[1]}\b")
-            said = {city for form in forms for city in re.findall(form, one.context)}
-            assert said == {answer.text for answer in one.answers}, one
-    assert asked > 10
+def people(context: str) -> dict[str, str]:
+    """Every way to name somebody in a question → the name."""
+    found = dict(re.findall(r"\b(\w+) is a (\w+) from", context))
+    return {name: name for name in found} | {"he" if NAMES[name] == "m" else "she": name for name in found}
 
 
-def test_questions_without_an_answer_speak_of_the_paragraph(drawn: dict[str, list[Question]]) -> None:
-    for one in (one for split in drawn.values() for one in split if not one.answers):
-        shared = set(one.question.split()) & set(one.context.split())
-        assert shared - {"the", "of", "in", "is", "to", "with"}, one
+def test_facts_are_those_of_who_is_asked_for(every: list[Question]) -> None:
+    """Read anew: NAME is a JOB from TOWN who likes LIKE."""
+    asked = Counter[str]()
+    forms = {
+        r"where does (\w+) live \?": r"\b{} is a \w+ from (\w+)",
+        r"what does (\w+) like \?": r"\b{} is a \w+ from \w+ who likes (\w+)",
+        r"what is (\w+) \?": r"\b{} is (a \w+) from",
+        r"who lives in (\w+) \?": r"(\w+) is a \w+ from {}\b",
+        r"who likes (\w+) \?": r"(\w+) is a \w+ from \w+ who likes {}\b",
+        r"who is a (\w+) \?": r"(\w+) is a {} from",
+    }
+    for one in every:
+        for question, statement in forms.items():
+            if found := re.fullmatch(question, one.question):
+                about = people(one.context).get(found[1], found[1])
+                assert re.findall(statement.format(about), one.context) == one.gold()[: len(one.answers)], one
+                asked[question, bool(one.answers)] += 1  # type: ignore[index]
+    assert len(asked) == 12 and min(asked.values()) > 5, asked
 
 
-def test_one_option_is_right(drawn: dict[str, list[Question]]) -> None:
-    for one in (one for split in drawn.values() for one in split):
+def test_what_somebody_did_is_in_one_statement(every: list[Question]) -> None:
+    """Read anew: SOMEBODY VERBED a thing, or a thing that SOMEBODY VERBED."""
+    asked = Counter[bool]()
+    for one in every:
+        if found := re.fullmatch(DO, one.question):
+            ways = [way for way, name in people(one.context).items() if name == people(one.context).get(found[1])]
+            first = re.findall(r"(\w+) is a (\w+) from", one.context)[0]
+            ways += [f"the {first[1]}"] * (people(one.context).get(found[1]) == first[0])
+            who, verb = "|".join(ways) or "nobody", PAST[found[2]]
+            thing = r"((?:the|this|these|two)(?: \w+)?? {})"
+            noun = "(?:" + "|".join(row[form] for row in table("nouns") for form in ("singular", "plural")) + ")"
+            said = re.findall(rf"(?<!that )\b(?:{who}) {verb} {thing.format(noun)}\b", one.context)
+            said += re.findall(rf"\b{thing.format(noun)} that (?:{who}) {verb}\b", one.context)
+            assert said == [answer.text for answer in one.answers], one
+            asked[bool(one.answers)] += 1
+    assert asked[True] > 40 and asked[False] > 15
+
+
+def told(*lines: str) -> Told:
+    reading = world().read(line.split() for line in lines)
+    assert reading is not None, lines
+    return Told(" ".join(lines).split(), [kind for line in reading.kinds for kind in line])
+
+
+ANNA = "anna is a farmer from rome who likes tea ."
+PETER = "peter is a vet from paris who likes books ."
+
+
+@pytest.mark.parametrize(
+    ("line", "meaning", "answer"),
+    [
+        ("then she herded the lovely cows in the barn .", "do f herd", "the lovely cows"),
+        ("then she herded the lovely cows in the barn .", "where f herd cows", "the barn"),
+        ("then she herded the lovely cows in the barn .", "who herded the-cows", "anna"),
+        ("the farmer fed this pig .", "do f feed", "this pig"),
+        ("these cows that peter herded in the meadow are big .", "do m herd", "these cows"),
+        ("these cows that peter herded in the meadow are big .", "where m herd cows", "the meadow"),
+        ("he wanted to feed two pigs .", "want m feed", "two pigs"),
+        ("she thanked him .", "who thanked peter", "anna"),
+        ("the uncle was glad because he loved the cow .", "who loved the-cow", "the uncle"),
+        ("peter was glad because he loved the cow .", "who loved the-cow", "peter"),
+        ("the queen signed her letter .", "who signed her-letter", "the queen"),
+    ],
+)
+def test_what_a_line_tells(line: str, meaning: str, answer: str) -> None:
+    asked = tuple(part.replace("-", " ") for part in meaning.split())
+    found = told(ANNA, PETER, line)
+    assert [found.text(span) for span in found.answers[asked]] == [answer]
+    # what was only wanted was not done
+    assert ("do", *asked[1:]) not in found.answers or asked[0] != "want"
+
+
+def test_what_is_said_twice_is_not_asked() -> None:
+    found = told(ANNA, "she fed the pig .", "anna fed these hens .", "the pigs that she fed are heavy .")
+    assert len(found.answers["do", "f", "feed"]) == 3 and ("do", "f", "feed") not in found.answered()
+    assert ("who", "fed", "the pig") in found.answered()
+
+
+def test_one_option_is_right(every: list[Question]) -> None:
+    for one in every:
         assert 2 <= len(one.options) <= 4 and "" in one.options
         assert len({normalised(option) for option in one.options}) == len(one.options)
         golds = {normalised(gold) for gold in one.gold()}
         assert sum(normalised(option) in golds for option in one.options) == 1
 
 
+def test_questions_without_an_answer_can_be_left_out() -> None:
+    rows = list(draw_questions(1, "train", 30, unanswerable=0.0))
+    assert all(row["answers"] and "" not in row["options"] for row in rows) and len(rows) == 60
+
+
 def test_same_seed_same_bytes_and_the_report_counts(tmp_path: Path) -> None:
-    config = TINY.model_copy(update={"paragraphs": 20, "unanswerable": 0.0})
-    facts = [write_paragraphs(config, tmp_path / name) for name in ("one", "two")]
-    assert facts[0] == facts[1] and facts[0]["splits"]["train"]["paragraphs"] == 16
-    assert {split["unanswerable"] for split in facts[0]["splits"].values()} == {0}
-    for split in ("train", "validation", "test"):
-        one, two = (tmp_path / name / f"{split}.parquet" for name in ("one", "two"))
-        assert one.read_bytes() == two.read_bytes()
-        assert all("" not in question.options for question in read_questions(one))
-    other = draw_paragraphs(config.model_copy(update={"seed": 2}))
-    assert other["train"] != read_questions(tmp_path / "one" / "train.parquet")
-
-
-def test_more_paragraphs_than_can_be_new_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langladder.corpora.paragraphs._paragraph", lambda *_: [Question("a b", "who ?")])
-    with pytest.raises(InputError, match="there are fewer different ones"):
-        draw_paragraphs(TINY)
+    for folder, seed in (("a", 3), ("b", 3), ("c", 4)):
+        facts = write_paragraphs(TINY.model_copy(update={"paragraphs": 20, "seed": seed}), tmp_path / folder)
+    assert facts["splits"]["train"]["paragraphs"] == 20 and facts["splits"]["train"]["questions"] == 40
+    a, b, c = ((tmp_path / folder / "train.parquet").read_bytes() for folder in "abc")
+    assert a == b != c

@@ -130,7 +130,7 @@ _DECLARED = (
         group="questions",
         default="microworld",
         sources={
-            "microworld": Source(f"{_CORPORA}.paragraphs.ParagraphConfig", f"{_CORPORA}.paragraphs.write_paragraphs"),
+            "stories": Source(f"{_CORPORA}.paragraphs.ParagraphConfig", f"{_CORPORA}.paragraphs.write_paragraphs"),
             "files": Source(f"{_LABELLED}.questions.QuestionSource", f"{_LABELLED}.questions.read_question_files"),
         },
     ),
