@@ -8,14 +8,16 @@ Everything is read off the words and what `World.read` says of each: a person is
 the job of who came first.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from random import Random
 from typing import Any
 
-from microworld.engine import world
-from microworld.lexicon import table
+from microworld.engine import World, world
+from microworld.lexicon import HERE, table
 from microworld.memory import SEXES
+from microworld.notation import Call
 
 PARAGRAPH_LINES = (4, 8)
 QUESTIONS_EACH = 2
@@ -232,3 +234,33 @@ def _verbs() -> dict[str, str]:
 def _company() -> dict[str, list[str]]:
     """Noun → what is done with it."""
     return {row[form]: row["verbs"].split(",") for row in table("nouns") for form in ("singular", "plural")}
+
+
+def draw_kinds(rng: Random, open_share: float) -> Iterator[dict[str, Any]]:
+    """Questions without end, labelled by what they ask for: a rule that the rule `line` of asked.rules names.
+
+    Args:
+        open_share: the share of questions whose words do not show it.
+
+    Yields:
+        text, label; log_prob: ln P(label | text), exact; ceiling: P(most probable label | text).
+    """
+    here = _questions(open_share)
+    ways = [symbol.rule for way in here.start.written for symbol in way.symbols if isinstance(symbol, Call)]
+    while True:
+        (line,) = here.draw(rng, 1)
+        chances = dict.fromkeys(ways, 0.0)
+        for one in here.ended(here.read_words([here.reader()], line.words)):
+            chances[ways[one.ways[0]]] += float(one.belief.sum())
+        label, total = ways[line.ways[0]], sum(chances.values())
+        yield {
+            "text": line.text,
+            "label": label,
+            "log_prob": round(math.log(chances[label] / total), 9),
+            "ceiling": round(max(chances.values()) / total, 9),
+        }
+
+
+@cache
+def _questions(open_share: float) -> World:
+    return World(path=HERE / "asked.rules", curves={"clear": (1 - open_share,), "open": (open_share,)})

@@ -27,9 +27,9 @@ from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Example, bayes_accuracy, read_labelled, read_tagged, read_tree
 from langladder.text.storage.shards import SPLITS
 
-LABELS = ("sentiment", "sentiment_5", "questions", "entailment")
+LABELS = ("sentiment", "sentiment_5", "entailment")
 TAGS = ("pos", "entities")
-STARTS = {"Opined": 0.3, "Asked": 0.4, "Naming": 0.5, "Spoken": 0.5}
+STARTS = {"Opined": 0.3, "Naming": 0.5, "Spoken": 0.5}
 
 
 def config(task: str, **more: Any) -> LabelledWorldConfig | TaggedWorldConfig:

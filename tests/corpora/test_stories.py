@@ -2,8 +2,10 @@
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
+from itertools import islice
 from pathlib import Path
+from random import Random
 
 import pyarrow.parquet as pq
 import pytest
@@ -21,6 +23,7 @@ from langladder.corpora.stories import (
 )
 from langladder.text.storage.shards import SPLITS
 from langladder.text.storage.tables import read_table
+from microworld.asking import draw_kinds
 from microworld.corpora import SIZES
 from microworld.engine import world
 from microworld.lexicon import MOODS, SUBJECTS
@@ -88,6 +91,47 @@ def test_labels_are_drawn_with_their_probabilities(tmp_path: Path, task: str, na
     p = sum(row["ceiling"] for row in sure) / len(sure)
     right = sum(abs(math.exp(row["log_prob"]) - row["ceiling"]) < 1e-8 for row in sure) / len(sure)
     assert right == pytest.approx(p, abs=4 * math.sqrt(p * (1 - p) / len(sure)) + 1e-3)
+
+
+def test_what_an_open_question_asks_for_has_its_probability_by_the_rules() -> None:
+    """By hand: P(kind | form) is in proportion to the weight of the kind times the share of the form in its rule."""
+    shares = {
+        "what does": {"person": 2 * 3 / 6, "place": 2 * 1 / 4, "thing": 2 * 1 / 5, "job": 1 / 4},
+        "what did": {"person": 2 * 2 / 6, "place": 2 * 2 / 4, "thing": 2 * 1 / 5},
+        "choose": {"person": 2 * 1 / 6, "place": 2 * 1 / 4, "thing": 2 * 3 / 5, "job": 3 / 4},
+    }
+    found = defaultdict(Counter[str])
+    for row in islice(draw_kinds(Random(1), 0.9), 1500):
+        if row["ceiling"] < 1:
+            form = "choose" if "choose" in row["text"] else " ".join(row["text"].split()[:2])
+            total = sum(shares[form].values())
+            assert math.exp(row["log_prob"]) == pytest.approx(shares[form][row["label"]] / total), row
+            assert row["ceiling"] == pytest.approx(max(shares[form].values()) / total)
+            found[form][row["label"]] += 1
+    for form, labels in found.items():  # and they are drawn so often
+        count, p = labels.total(), max(shares[form].values()) / sum(shares[form].values())
+        assert count > 100
+        assert max(labels.values()) / count == pytest.approx(p, abs=4 * math.sqrt(p * (1 - p) / count)), form
+
+
+def test_the_words_of_a_clear_question_tell_what_it_asks_for() -> None:
+    rows = list(islice(draw_kinds(Random(2), 0.0), 1000))
+    assert {row["ceiling"] for row in rows} == {1.0} and {row["log_prob"] for row in rows} == {0.0}
+    labels = defaultdict(set)
+    for row in rows:
+        labels[row["text"]].add(row["label"])
+    assert all(len(one) == 1 for one in labels.values())
+    assert set.union(*labels.values()) == {"person", "place", "thing", "job", "number", "reason", "yes_no"}
+
+
+def test_no_question_is_in_two_splits(tmp_path: Path) -> None:
+    write_labels(LabelledStoriesConfig(size="small", task="questions", examples=300), tmp_path)
+    rows = {split: pq.read_table(tmp_path / f"{split}.parquet").to_pylist() for split in SPLITS}
+    assert [len(one) for one in rows.values()] == [300, *SIZES["small"].labelled[1:]]
+    train, validation, test = ({row["text"] for row in one} for one in rows.values())
+    assert not train & validation and not train & test and not validation & test
+    unsure = sum(row["ceiling"] < 1 for row in rows["test"]) / len(rows["test"])
+    assert unsure == pytest.approx(0.3, abs=0.05)
 
 
 def test_a_word_has_the_tag_of_its_place(tmp_path: Path) -> None:

@@ -39,7 +39,6 @@ SMALL: dict[str, Any] = {
     "bases": ["bilm", "bert", "gpt"],
     "variants": {"speech": {"task": "speech"}, "number": {"task": "number"}, "answer": {"task": "answer"}},
     "expect": [{"each": ["speech"], "is": "better", "than": "answer", "margin": 0.5}],
-    "world": "tiny",
     "width": 16,
     "layers": 2,
     "effort": 0.01,
@@ -65,7 +64,7 @@ def bilm(data: Data) -> BiLM:
 
 def test_the_number_is_the_subjects_whatever_the_last_noun_is() -> None:
     number_of = {row[form]: form[0] for row in table("nouns") for form in ("singular", "plural")}
-    drawn = list(islice(numbers("tiny", Random(1)), 200))
+    drawn = list(islice(numbers(Random(1)), 200))
     for text in drawn:
         words, ((place, label),) = text.words, text.labels.items()
         assert place == len(words) - 1
@@ -75,9 +74,9 @@ def test_the_number_is_the_subjects_whatever_the_last_noun_is() -> None:
 
 
 def test_every_word_has_its_tag_and_every_question_its_answer() -> None:
-    spoken = next(parts_of_speech("tiny", Random(2)))
+    spoken = next(parts_of_speech(Random(2)))
     assert list(spoken.labels) == list(range(len(spoken.words))) and spoken.labels[len(spoken.words) - 1] == "PUNCT"
-    for asked in islice(questions("tiny", Random(2)), 50):
+    for asked in islice(questions(Random(2)), 50):
         assert asked.words[-1] == "?" and list(asked.labels) == [len(asked.words) - 1]
         assert asked.words[0] != "where" or set(asked.labels.values()) == {"place"}
 

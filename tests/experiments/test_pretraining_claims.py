@@ -123,7 +123,7 @@ def test_the_tasks_labels_are_entailments() -> None:
     config = BodyComparisonConfig.model_validate(SMALL)
     assert config.texts("entailment").labels == sorted(LABELS)
     asked = TransferConfig(world="small", effort=1.0).texts("questions")
-    assert {"number", "person", "place", "time"} < set(asked.labels)
+    assert {"job", "number", "person", "place", "thing"} < set(asked.labels)
     assert (len(asked.train), len(asked.validation), len(asked.test)) == (256, 32, 500)
 
 

@@ -140,7 +140,7 @@ def test_no_text_of_a_task_stands_in_two_splits(task: Any) -> None:
 def test_more_texts_than_a_world_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("langladder.experiments.pretraining.transfer.TRIES", 1)
     with pytest.raises(InputError, match="world='tiny'"):
-        drawn_texts("questions", 5000, size="tiny")
+        drawn_texts("entailment", 5000, size="tiny")
 
 
 def test_steps_follow_the_effort() -> None:

@@ -2,7 +2,6 @@
 probabilities.
 
     sentiment, sentiment_5   reviews with their trees: negative or positive; 0 (very negative) to 4
-    questions                what a question asks for
     entailment               pairs of sentences
     pos, entities            parts of speech; persons, places and organisations (IOB2)
 
@@ -138,9 +137,9 @@ class LabelledWorldConfig(Config):
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
-    task: Literal["sentiment", "sentiment_5", "questions", "entailment"] = "sentiment"
+    task: Literal["sentiment", "sentiment_5", "entailment"] = "sentiment"
     examples: int | None = Field(default=None, ge=30)
-    ambiguity: float = Field(default=0.15, ge=0, lt=1)  # share of opinions, of questions, of pairs
+    ambiguity: float = Field(default=0.15, ge=0, lt=1)  # share of opinions, of pairs
 
 
 class TaggedWorldConfig(Config):
@@ -206,7 +205,7 @@ def _new(drawn: Callable[[Random], Row], rng: Random, text: Callable[[Row], Any]
 def drawing(config: LabelledWorldConfig | TaggedWorldConfig) -> Callable[[Random], Row]:
     """The function that draws one row of a corpus."""
     place = world(config.size)
-    makers = {"sentiment": _review, "sentiment_5": _review, "questions": _question, "entailment": _pair}
+    makers = {"sentiment": _review, "sentiment_5": _review, "entailment": _pair}
     makers |= {"pos": _spoken, "entities": _naming}
     return makers[config.task](place, config.task, config.ambiguity)
 
@@ -227,19 +226,6 @@ def _review(place: World, task: str, ambiguity: float) -> Callable[[Random], Row
         own = sum(found.chances[at] for at, name in enumerate(names) if name == label)
         text = " ".join(tree.source())
         return {"text": text, "label": label, "tree": found.bracketed(names)} | _sure(own, max(chances))
-
-    return drawn
-
-
-def _question(place: World, _task: str, ambiguity: float) -> Callable[[Random], Row]:
-    readings = Readings(place.grammar)
-
-    def drawn(rng: Random) -> Row:
-        tree = place.grammar.sample(rng, ("Asked", ambiguity)).tree
-        label = tree.target()[0]
-        sought = next(tree.find("Sought"), None)
-        chances = readings.of(sought) if sought else {(label,): 1.0}
-        return {"text": " ".join(tree.source()), "label": label} | _sure(chances[label,], max(chances.values()))
 
     return drawn
 

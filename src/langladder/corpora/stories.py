@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from pydantic import Field
@@ -22,6 +22,7 @@ from langladder.ground.schema import Config
 from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.storage.shards import SPLITS, TEXT
 from langladder.text.storage.tables import write_table
+from microworld.asking import draw_kinds
 from microworld.corpora import SIZES, Size, Tagging, Task, draw_labels, draw_pairs, draw_tags, draw_text, shards
 from microworld.engine import world
 from microworld.floors import window_floor
@@ -134,24 +135,33 @@ class LabelledStoriesConfig(Config):
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
-    task: Task = "mood"
+    task: Task | Literal["questions"] = "mood"
     examples: int | None = Field(default=None, ge=10)
+    ambiguity: float = Field(default=0.3, ge=0, lt=1)  # share of the questions whose words do not show the label
 
 
 def write_labels(config: LabelledStoriesConfig, folder: Path) -> dict[str, Any]:
-    """Draw labelled texts into a folder, one table per split. Same settings, same bytes.
+    """Draw labelled texts into a folder, one table per split, no text in two of them. Same settings, same bytes.
 
     Returns:
         The number of examples of each split, for the data report.
     """
-    facts = {}
-    for split, standard in zip(SPLITS, SIZES[config.size].labelled, strict=True):
+    facts, seen = dict[str, Any](), set[str]()
+    for split, standard in reversed(list(zip(SPLITS, SIZES[config.size].labelled, strict=True))):
         count = config.examples if config.examples and split == "train" else standard
-        drawn = draw_labels(config.seed, split, count, config.task)
-        rows: Sequence[dict[str, Any]] = list(tracked(drawn, f"drawing {split}", total=count, unit="examples"))
+        drawn = _labelled(config, split, count)
+        new = islice((row for row in drawn if row["text"] not in seen), count)
+        rows: Sequence[dict[str, Any]] = list(tracked(new, f"drawing {split}", total=count, unit="examples"))
+        seen |= {row["text"] for row in rows}
         write_table(folder / f"{split}.parquet", pa.Table.from_pylist(rows, schema=LABELLED))
-        facts[split] = {"examples": count}
+        facts = {split: {"examples": len(rows)}} | facts
     return {"splits": facts}
+
+
+def _labelled(config: LabelledStoriesConfig, split: str, count: int) -> Iterator[dict[str, Any]]:
+    if config.task == "questions":
+        return draw_kinds(Random(f"{config.seed} kinds {split}"), config.ambiguity)
+    return draw_labels(config.seed, split, count, config.task)
 
 
 class TaggedStoriesConfig(Config):

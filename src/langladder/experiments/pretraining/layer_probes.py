@@ -9,7 +9,7 @@ grammar knows:
 
     speech    the part of speech of every word of a sentence
     number    of a verb, read at the word before it: "the dogs that she fed in the yard" → plural. The verb is not shown
-    answer    the kind of answer that a question asks for (person, place, food, …), read at its question mark
+    answer    the kind of answer that a question asks for (person, place, job, …), read at its question mark
 
 The deep BiLSTM is ELMo's: two language models, forwards and backwards, whose states are concatenated layer by layer,
 xⁿ_t = [→xⁿ_t ; ←xⁿ_t]. Differences: the two share no embeddings and no output layer, they read tokens instead of
@@ -27,8 +27,6 @@ import numpy as np
 import torch
 from pydantic import Field, model_validator
 
-from langladder.corpora.labelled import LabelledWorldConfig, drawing
-from langladder.corpora.lexicon import Size
 from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
@@ -46,6 +44,7 @@ from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
+from microworld.asking import draw_kinds
 from microworld.corpora import draw_tags
 from microworld.engine import world
 from microworld.questions import agreeing
@@ -66,13 +65,13 @@ class Labelled(NamedTuple):
     labels: dict[int, str]
 
 
-def parts_of_speech(_size: Size, random: Random) -> Iterator[Labelled]:
+def parts_of_speech(random: Random) -> Iterator[Labelled]:
     """Lines of stories with the part of speech of every word."""
     for row in draw_tags(random.randrange(2**31), "probe", sys.maxsize, "pos"):
         yield Labelled(row["words"], dict(enumerate(row["tags"])))
 
 
-def numbers(_size: Size, random: Random) -> Iterator[Labelled]:
+def numbers(random: Random) -> Iterator[Labelled]:
     """Things with a relative clause, with the number of the verb that follows, singular and plural in turn.
 
     The last word is the clause's, so its own number does not show that of the verb.
@@ -86,16 +85,14 @@ def numbers(_size: Size, random: Random) -> Iterator[Labelled]:
                 wanted = "p" if wanted == "s" else "s"
 
 
-def questions(size: Size, random: Random) -> Iterator[Labelled]:
-    """Questions with the kind of their answer (person, place, food, …), read at the question mark."""
-    draw = drawing(LabelledWorldConfig(size=size, task="questions", ambiguity=0.0))
-    while True:
-        row = draw(random)
+def questions(random: Random) -> Iterator[Labelled]:
+    """Questions with the kind of their answer (person, place, job, …), read at the question mark."""
+    for row in draw_kinds(random, 0.0):
         words = row["text"].split()
         yield Labelled(words, {len(words) - 1: row["label"]})
 
 
-DRAWN: dict[Task, Callable[[Size, Random], Iterator[Labelled]]] = {
+DRAWN: dict[Task, Callable[[Random], Iterator[Labelled]]] = {
     "speech": parts_of_speech,
     "number": numbers,
     "answer": questions,
@@ -242,7 +239,6 @@ class LayerProbesConfig(BodyConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Kind] = Field(min_length=1)
     metric: Literal["peak", "best", "gain", "embeddings", "first", "last"] = "peak"
-    world: Size = "small"
     masked_share: float = Field(default=0.4, gt=0, lt=1)  # of a BERT's tokens in pre-training
     train_texts: int = Field(default=1000, ge=LEAST)  # of each task, at effort 1 and above
     test_texts: int = Field(default=500, ge=LEAST)  # likewise, and as many for validation
@@ -309,7 +305,7 @@ class LayerProbes(Comparison[LayerProbesConfig]):
         """The texts of a task that fit into the context; the same for all networks and seeds."""
         config = self.config
         held, train = (max(LEAST, config.fewer(count)) for count in (config.test_texts, config.train_texts))
-        drawn, count = DRAWN[task](config.world, Random(f"probes {task}")), 2 * held + train
+        drawn, count = DRAWN[task](Random(f"probes {task}")), 2 * held + train
         found: dict[str, Labelled] = {}
         for text, _ in zip(drawn, range(TRIES * count), strict=False):
             if len(cutter.row(text.words).tokens) <= config.sequence_length:
@@ -318,9 +314,9 @@ class LayerProbes(Comparison[LayerProbesConfig]):
                 texts = list(found.values())
                 return Texts(texts[2 * held :], texts[held : 2 * held], texts[:held])
         raise InputError(
-            f"claim.settings: world={config.world!r} does not have {count} different texts of {task!r} with at most "
-            f"sequence_length={config.sequence_length} tokens; set train_texts or test_texts lower, or world or "
-            "sequence_length larger"
+            f"claim.settings: there are not {count} different texts of {task!r} with at most "
+            f"sequence_length={config.sequence_length} tokens; set train_texts or test_texts lower, or sequence_length "
+            "larger"
         )
 
     def _bilm(self, bodies: Bodies, seed: int) -> BiLM:

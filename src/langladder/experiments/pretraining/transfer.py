@@ -10,8 +10,10 @@ No text is ambiguous, and no test text is in another split. The body is fine-tun
 Shape legend: N test texts of both tasks.
 """
 
+from collections.abc import Iterator
+from itertools import islice
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -23,6 +25,7 @@ from langladder.experiments.reading.reading_training import LEAST, Texts, majori
 from langladder.ground.errors import InputError
 from langladder.models.encoders.bert import BERT
 from langladder.text.labelled.labelled import Example
+from microworld.asking import draw_kinds
 
 Drawing = Literal["questions", "entailment"]
 TASKS: dict[str, Drawing] = {"single": "questions", "pairs": "entailment"}
@@ -32,7 +35,7 @@ TRIES = 40  # maximum draws per requested text
 class TransferConfig(BodyConfig):
     """Settings of an experiment that evaluates bodies by fine-tuning them."""
 
-    world: Size = "small"
+    world: Size = "small"  # of the pairs
     train_texts: int = Field(default=1000, ge=LEAST)  # pairs, at effort 1 and above; an eighth of them for validation
     single_texts: int = Field(default=256, ge=LEAST)  # questions, likewise
     test_texts: int = Field(default=500, ge=LEAST)
@@ -54,18 +57,24 @@ def drawn_texts(task: Drawing, count: int, *, size: Size, seed: int = 1) -> list
     Raises:
         InputError: there are not enough.
     """
-    draw = drawing(LabelledWorldConfig(size=size, task=task, ambiguity=0.0))
     random = Random(f"{seed} transfer {task}")
     found: dict[tuple[str, str | None], Example] = {}
-    for _ in range(TRIES * count):
-        row = draw(random)
+    for row in islice(_rows(task, size, random), TRIES * count):
         found.setdefault((row["text"], row.get("second")), Example(row["text"], row.get("second"), row["label"]))
         if len(found) == count:
             return list(found.values())
     raise InputError(
         f"claim.settings: world={size!r} does not have {count} different texts of {task!r}; set "
-        "train_texts, single_texts or test_texts lower, or world larger"
+        "train_texts, single_texts or test_texts lower, or world (of pairs) larger"
     )
+
+
+def _rows(task: Drawing, size: Size, random: Random) -> Iterator[dict[str, Any]]:
+    if task == "questions":
+        yield from draw_kinds(random, 0.0)
+    draw = drawing(LabelledWorldConfig(size=size, task="entailment", ambiguity=0.0))
+    while True:
+        yield draw(random)
 
 
 class Transfer:
