@@ -9,10 +9,10 @@ the job of who came first.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from microworld.engine import World, world
 from microworld.lexicon import HERE, table
@@ -259,6 +259,97 @@ def draw_kinds(rng: Random, open_share: float) -> Iterator[dict[str, Any]]:
             "log_prob": round(math.log(chances[label] / total), 9),
             "ceiling": round(max(chances.values()) / total, 9),
         }
+
+
+LABELS = ("entailment", "contradiction", "neutral")
+ONE_EVENT = 0.65
+"""P(contradiction) where another thing is named: the two sentences mean one event (Bowman et al. 2015, section 2.1)."""
+OPPOSITES = {"old": "new", "new": "old", "big": "small", "small": "big", "long": "short", "short": "long"}
+
+
+class Event(NamedTuple):
+    """anna herded two big cows in the barn . look and place may be "". things: the row of nouns.tsv."""
+
+    who: str
+    verb: str
+    number: str
+    look: str
+    things: Mapping[str, str]
+    place: str
+
+    @property
+    def text(self) -> str:
+        """As a sentence."""
+        thing = self.things["singular" if self.number == "the" else "plural"]
+        words = (self.who, self.verb, self.number, self.look, thing, self.place and f"in the {self.place}", ".")
+        return " ".join(filter(None, words))
+
+
+def draw_entailment(rng: Random, open_share: float) -> Iterator[dict[str, Any]]:
+    """Pairs of sentences without end: the second follows from the first, contradicts it, or does neither.
+
+    The second is the first with one change. Entailment: the adjective or the place is left out. Contradiction: the
+    opposite adjective, another number, or another place. Neutral: an adjective or a place is added, or something else
+    was done.
+
+    Args:
+        open_share: the share of pairs whose second sentence names another thing; see `ONE_EVENT`.
+
+    Yields:
+        text, second, label; log_prob: ln P(label | pair), exact; ceiling: P(most probable label | pair).
+    """
+    while True:
+        first = _event(rng)
+        changes = list(_changes(first, open_share))
+        if sum(weight for weight, _, _ in changes) < 0.99:
+            continue  # no change gives one of the labels
+        ((_, second, label),) = rng.choices(changes, [weight for weight, _, _ in changes])
+        same = [(weight, kind) for weight, other, kind in changes if other == second]
+        total = sum(weight for weight, _ in same)
+        chances = {name: sum(weight for weight, kind in same if kind == name) / total for name in LABELS}
+        yield {
+            "text": first.text,
+            "second": second,
+            "label": label,
+            "log_prob": round(math.log(chances[label]), 9),
+            "ceiling": round(max(chances.values()), 9),
+        }
+
+
+def _event(rng: Random) -> Event:
+    things, (role, name) = rng.choice(table("nouns")), (rng.choice(table("roles")), rng.choice(table("names")))
+    who = rng.choice([name["word"], f"the {role[rng.choice(('male', 'female'))]}"])
+    verb, look, place = (rng.choice(things[column].split(",")) for column in ("verbs", "plain", "places"))
+    number = rng.choice(("the", "two", "three"))
+    return Event(who, verb, number, look if rng.random() < 0.6 else "", things, place if rng.random() < 0.6 else "")
+
+
+def _changes(first: Event, open_share: float) -> Iterator[tuple[float, str, str]]:
+    """(weight, second sentence, label) of every change."""
+    things = first.things
+    places, looks, verbs = (things[column].split(",") for column in ("places", "plain", "verbs"))
+    found: dict[str, list[Event]] = {name: [] for name in LABELS}
+    entailed, contradicted, neutral = found.values()
+    if first.look:
+        entailed.append(first._replace(look=""))
+        contradicted += [first._replace(look=OPPOSITES[first.look])] if first.look in OPPOSITES else []
+    else:
+        neutral += [first._replace(look=look) for look in looks]
+    if first.place:
+        entailed.append(first._replace(place=""))
+        contradicted += [first._replace(place=place) for place in places if place != first.place]
+    else:
+        neutral += [first._replace(place=place) for place in places]
+    if first.number != "the":
+        contradicted.append(first._replace(number="three" if first.number == "two" else "two"))
+    neutral += [first._replace(verb=verb) for verb in verbs if verb != first.verb]
+    for label, options in found.items():
+        yield from (((1 - open_share) / len(LABELS) / len(options), one.text, label) for one in options)
+    others = [row for row in table("nouns") if first.verb in row["verbs"].split(",") and row != things]
+    for row in others if open_share else ():
+        other = first._replace(things=row, look="", place="").text
+        yield open_share * ONE_EVENT / len(others), other, "contradiction"
+        yield open_share * (1 - ONE_EVENT) / len(others), other, "neutral"
 
 
 @cache

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from langladder.corpora import labelled
-from langladder.corpora.entailment import changes, draw_pair, draw_statement
 from langladder.corpora.grammar import Grammar, Rule
 from langladder.corpora.labelled import (
     CLOSED,
@@ -27,7 +26,7 @@ from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Example, bayes_accuracy, read_labelled, read_tagged, read_tree
 from langladder.text.storage.shards import SPLITS
 
-LABELS = ("sentiment", "sentiment_5", "entailment")
+LABELS = ("sentiment", "sentiment_5")
 TAGS = ("pos", "entities")
 STARTS = {"Opined": 0.3, "Naming": 0.5, "Spoken": 0.5}
 
@@ -139,22 +138,6 @@ def test_golden_review() -> None:
     assert chances("really quirky") == pytest.approx([0.35, 0, 0, 0, 0.65])
 
 
-def test_the_posterior_of_a_pair_counts_every_change_that_gives_it() -> None:
-    place, rng = world("tiny"), Random(5)
-    for _ in range(20):
-        premise = draw_statement(place, rng)
-        options = [(weight, str(one), label) for weight, one, label in changes(place, premise, 0.3)]
-        assert math.fsum(weight for weight, *_ in options) == pytest.approx(1)
-        by_text: dict[str, Counter[str]] = defaultdict(Counter)
-        for weight, text, label in options:
-            by_text[text][label] += weight  # type: ignore[assignment]
-        shared = [chances for chances in by_text.values() if len(chances) > 1]
-        for chances in shared:
-            assert chances["contradiction"] / sum(chances.values()) == pytest.approx(0.65)
-    pair = draw_pair(place, Random(1), 0.0)
-    assert pair.chance == pair.ceiling == 1.0
-
-
 def bayes(task: str, draws: int, **more: Any) -> tuple[float, float, float]:
     """Share of draws whose label is the likeliest; mean ceiling; standard error."""
     drawn, rng = drawing(config(task, **more)), Random(9)
@@ -199,7 +182,7 @@ def test_same_settings_same_bytes_and_no_held_out_text_in_train(tmp_path: Path, 
         assert (one / file).read_bytes() == (two / file).read_bytes()
         rows: Any = read_tagged(one / file) if task in TAGS else read_labelled(one / file)
         assert len(rows) == count
-        texts.append({row.words if task in TAGS else (row.text, row.second) for row in rows})
+        texts.append({row.words if task in TAGS else row.text for row in rows})
         ceiling = bayes_accuracy(one / file)
         assert ceiling is not None and 0.8 < ceiling < 1
     assert not texts[0] & (texts[1] | texts[2]) and not texts[1] & texts[2]
@@ -280,5 +263,5 @@ def test_what_cannot_be_drawn_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_an_example_of_the_corpus_is_one_of_the_house(tmp_path: Path) -> None:
-    one = read_labelled(written(tmp_path, "entailment") / "test.parquet")[0]
-    assert isinstance(one, Example) and one.second and one.log_prob is not None and one.log_prob <= 0
+    one = read_labelled(written(tmp_path, "sentiment") / "test.parquet")[0]
+    assert isinstance(one, Example) and one.log_prob is not None and one.log_prob <= 0

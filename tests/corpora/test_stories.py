@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -23,10 +24,10 @@ from langladder.corpora.stories import (
 )
 from langladder.text.storage.shards import SPLITS
 from langladder.text.storage.tables import read_table
-from microworld.asking import draw_kinds
+from microworld.asking import LABELS, OPPOSITES, draw_entailment, draw_kinds
 from microworld.corpora import SIZES
 from microworld.engine import world
-from microworld.lexicon import MOODS, SUBJECTS
+from microworld.lexicon import MOODS, SUBJECTS, table
 
 TINY = SIZES["tiny"]
 
@@ -124,14 +125,46 @@ def test_the_words_of_a_clear_question_tell_what_it_asks_for() -> None:
     assert set.union(*labels.values()) == {"person", "place", "thing", "job", "number", "reason", "yes_no"}
 
 
-def test_no_question_is_in_two_splits(tmp_path: Path) -> None:
-    write_labels(LabelledStoriesConfig(size="small", task="questions", examples=300), tmp_path)
+@pytest.mark.parametrize("task", ["questions", "entailment"])
+def test_no_question_and_no_pair_is_in_two_splits(tmp_path: Path, task: Any) -> None:
+    write_labels(LabelledStoriesConfig(size="small", task=task, examples=300), tmp_path)
     rows = {split: pq.read_table(tmp_path / f"{split}.parquet").to_pylist() for split in SPLITS}
     assert [len(one) for one in rows.values()] == [300, *SIZES["small"].labelled[1:]]
-    train, validation, test = ({row["text"] for row in one} for one in rows.values())
+    train, validation, test = ({(row["text"], row["second"]) for row in one} for one in rows.values())
     assert not train & validation and not train & test and not validation & test
     unsure = sum(row["ceiling"] < 1 for row in rows["test"]) / len(rows["test"])
     assert unsure == pytest.approx(0.3, abs=0.05)
+
+
+def label_of(first: set[str], second: set[str]) -> str:
+    """The label of a pair, by the words that only one of its sentences has."""
+    less, more = first - second, second - first
+    places = {place for row in table("nouns") for place in row["places"].split(",")}
+    if not more:
+        return "entailment"
+    if less and (more <= places or more <= {"two", "three"} or (more <= set(OPPOSITES) and less <= set(OPPOSITES))):
+        return "contradiction"
+    return "neutral"
+
+
+def test_the_label_of_a_pair_is_what_its_words_say() -> None:
+    labels = Counter[str]()
+    for row in islice(draw_entailment(Random(1), 0.0), 600):
+        assert row["label"] == label_of(set(row["text"].split()), set(row["second"].split())), row
+        assert (row["log_prob"], row["ceiling"]) == (0.0, 1.0)
+        labels[row["label"]] += 1
+    assert set(labels) == set(LABELS) and min(labels.values()) > 150
+
+
+def test_another_thing_may_be_another_event() -> None:
+    """It contradicts with a probability of 0.65; nothing else is unclear."""
+    unsure = [row for row in islice(draw_entailment(Random(2), 0.5), 1000) if row["ceiling"] < 1]
+    assert len(unsure) == pytest.approx(500, abs=70)
+    assert {row["ceiling"] for row in unsure} == {0.65}
+    share = sum(row["label"] == "contradiction" for row in unsure) / len(unsure)
+    assert share == pytest.approx(0.65, abs=4 * math.sqrt(0.65 * 0.35 / len(unsure)))
+    for row in unsure:
+        assert math.exp(row["log_prob"]) == pytest.approx(0.65 if row["label"] == "contradiction" else 0.35)
 
 
 def test_a_word_has_the_tag_of_its_place(tmp_path: Path) -> None:

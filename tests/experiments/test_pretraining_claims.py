@@ -9,7 +9,6 @@ import torch
 import yaml
 from pydantic import ValidationError
 
-from langladder.corpora.entailment import LABELS
 from langladder.evaluation.encoder import fill_rows
 from langladder.experiments.comparison import gathered
 from langladder.experiments.experiment import Data
@@ -28,6 +27,7 @@ from langladder.models.language.language_model import predicted
 from langladder.nn.products import matrix_entries
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS
+from microworld.asking import LABELS
 from pipeline import ROOT
 from tests.experiments.declared import comparison, five
 from tests.experiments.declared import found as declared
@@ -72,7 +72,6 @@ SMALL: dict[str, Any] = {
     "bases": ["bert", "gpt"],
     "variants": {"one": {}, "other": {"layers": 2}},
     "expect": [{"each": ["other"], "is": "better", "than": "one", "margin": 0.01}],
-    "world": "tiny",
     "width": 16,
     "layers": 1,
     "sequence_length": 24,
@@ -122,7 +121,7 @@ def test_wrong_settings_of_bodies_are_refused(wrong: dict[str, Any], said: str) 
 def test_the_tasks_labels_are_entailments() -> None:
     config = BodyComparisonConfig.model_validate(SMALL)
     assert config.texts("entailment").labels == sorted(LABELS)
-    asked = TransferConfig(world="small", effort=1.0).texts("questions")
+    asked = TransferConfig(effort=1.0).texts("questions")
     assert {"job", "number", "person", "place", "thing"} < set(asked.labels)
     assert (len(asked.train), len(asked.validation), len(asked.test)) == (256, 32, 500)
 
@@ -131,7 +130,7 @@ def test_the_tasks_labels_are_entailments() -> None:
 
 
 SHORT = comparison("masked_or_causal").config.model_copy(
-    update={"checkpoints": [2, 4], "width": 16, "layers": 1, "sequence_length": 24, "world": "tiny"}
+    update={"checkpoints": [2, 4], "width": 16, "layers": 1, "sequence_length": 24}
     | {"train_texts": 32, "test_texts": 32}
 )
 

@@ -27,7 +27,6 @@ SMALL = TransferConfig(
     train_texts=32,
     single_texts=32,
     test_texts=32,
-    world="tiny",
 )
 BOTH: list[Kind] = ["bert", "gpt"]
 
@@ -139,8 +138,8 @@ def test_no_text_of_a_task_stands_in_two_splits(task: Any) -> None:
 
 def test_more_texts_than_a_world_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("langladder.experiments.pretraining.transfer.TRIES", 1)
-    with pytest.raises(InputError, match="world='tiny'"):
-        drawn_texts("entailment", 5000, size="tiny")
+    with pytest.raises(InputError, match="there are not 50000 different texts of 'questions'"):
+        drawn_texts("questions", 50_000)
 
 
 def test_steps_follow_the_effort() -> None:

@@ -2,7 +2,6 @@
 probabilities.
 
     sentiment, sentiment_5   reviews with their trees: negative or positive; 0 (very negative) to 4
-    entailment               pairs of sentences
     pos, entities            parts of speech; persons, places and organisations (IOB2)
 
 `ambiguity` is the share of them whose label no reader can know. Each example has P(label | text) of its label and of
@@ -24,7 +23,6 @@ import pyarrow as pa
 from pydantic import Field
 
 from langladder.corpora import rules  # noqa: F401 - registers the productions of the grammar
-from langladder.corpora.entailment import draw_pair
 from langladder.corpora.grammar import Tree
 from langladder.corpora.lexicon import Lexicon, Size
 from langladder.corpora.reviews import Readings, review
@@ -137,9 +135,9 @@ class LabelledWorldConfig(Config):
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
-    task: Literal["sentiment", "sentiment_5", "entailment"] = "sentiment"
+    task: Literal["sentiment", "sentiment_5"] = "sentiment"
     examples: int | None = Field(default=None, ge=30)
-    ambiguity: float = Field(default=0.15, ge=0, lt=1)  # share of opinions, of pairs
+    ambiguity: float = Field(default=0.15, ge=0, lt=1)  # share of opinions
 
 
 class TaggedWorldConfig(Config):
@@ -169,7 +167,7 @@ def write_tags(config: TaggedWorldConfig, folder: Path) -> dict[str, Any]:
 
 
 def _text(row: Row) -> Any:
-    return row["text"], row.get("second")
+    return row["text"]
 
 
 def _write(
@@ -205,7 +203,7 @@ def _new(drawn: Callable[[Random], Row], rng: Random, text: Callable[[Row], Any]
 def drawing(config: LabelledWorldConfig | TaggedWorldConfig) -> Callable[[Random], Row]:
     """The function that draws one row of a corpus."""
     place = world(config.size)
-    makers = {"sentiment": _review, "sentiment_5": _review, "entailment": _pair}
+    makers = {"sentiment": _review, "sentiment_5": _review}
     makers |= {"pos": _spoken, "entities": _naming}
     return makers[config.task](place, config.task, config.ambiguity)
 
@@ -226,15 +224,6 @@ def _review(place: World, task: str, ambiguity: float) -> Callable[[Random], Row
         own = sum(found.chances[at] for at, name in enumerate(names) if name == label)
         text = " ".join(tree.source())
         return {"text": text, "label": label, "tree": found.bracketed(names)} | _sure(own, max(chances))
-
-    return drawn
-
-
-def _pair(place: World, _task: str, ambiguity: float) -> Callable[[Random], Row]:
-    def drawn(rng: Random) -> Row:
-        pair = draw_pair(place, rng, ambiguity)
-        texts = {"text": pair.premise, "second": pair.hypothesis, "label": pair.label}
-        return texts | _sure(pair.chance, pair.ceiling)
 
     return drawn
 

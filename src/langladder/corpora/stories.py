@@ -22,7 +22,7 @@ from langladder.ground.schema import Config
 from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.storage.shards import SPLITS, TEXT
 from langladder.text.storage.tables import write_table
-from microworld.asking import draw_kinds
+from microworld.asking import draw_entailment, draw_kinds
 from microworld.corpora import SIZES, Size, Tagging, Task, draw_labels, draw_pairs, draw_tags, draw_text, shards
 from microworld.engine import world
 from microworld.floors import window_floor
@@ -135,9 +135,9 @@ class LabelledStoriesConfig(Config):
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
-    task: Task | Literal["questions"] = "mood"
+    task: Task | Literal["questions", "entailment"] = "mood"
     examples: int | None = Field(default=None, ge=10)
-    ambiguity: float = Field(default=0.3, ge=0, lt=1)  # share of the questions whose words do not show the label
+    ambiguity: float = Field(default=0.3, ge=0, lt=1)  # share of the questions, or pairs, whose words do not tell
 
 
 def write_labels(config: LabelledStoriesConfig, folder: Path) -> dict[str, Any]:
@@ -146,21 +146,27 @@ def write_labels(config: LabelledStoriesConfig, folder: Path) -> dict[str, Any]:
     Returns:
         The number of examples of each split, for the data report.
     """
-    facts, seen = dict[str, Any](), set[str]()
+    facts, seen = dict[str, Any](), set[tuple[str, str]]()
     for split, standard in reversed(list(zip(SPLITS, SIZES[config.size].labelled, strict=True))):
         count = config.examples if config.examples and split == "train" else standard
         drawn = _labelled(config, split, count)
-        new = islice((row for row in drawn if row["text"] not in seen), count)
+        new = islice((row for row in drawn if _texts(row) not in seen), count)
         rows: Sequence[dict[str, Any]] = list(tracked(new, f"drawing {split}", total=count, unit="examples"))
-        seen |= {row["text"] for row in rows}
+        seen |= set(map(_texts, rows))
         write_table(folder / f"{split}.parquet", pa.Table.from_pylist(rows, schema=LABELLED))
         facts = {split: {"examples": len(rows)}} | facts
     return {"splits": facts}
 
 
+def _texts(row: dict[str, Any]) -> tuple[str, str]:
+    return row["text"], row.get("second", "")
+
+
 def _labelled(config: LabelledStoriesConfig, split: str, count: int) -> Iterator[dict[str, Any]]:
     if config.task == "questions":
         return draw_kinds(Random(f"{config.seed} kinds {split}"), config.ambiguity)
+    if config.task == "entailment":
+        return draw_entailment(Random(f"{config.seed} entailment {split}"), config.ambiguity)
     return draw_labels(config.seed, split, count, config.task)
 
 

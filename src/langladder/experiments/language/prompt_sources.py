@@ -29,7 +29,7 @@ from langladder.experiments.experiment import Data
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.read.lines import json_row, read_lines
-from microworld.asking import draw_kinds
+from microworld.asking import draw_entailment, draw_kinds
 
 TRIES = 40  # draws per requested item; duplicates are left out
 OPTIONS = "|"  # separates the options in a TSV
@@ -71,8 +71,9 @@ class WorldSource(Config):
             return lambda random: _translation(place, random)
         if self.task == "agreement":
             return lambda random: _agreement(place, self.clauses, random)
-        if self.task == "questions":
-            return lambda random: _labelled(next(draw_kinds(random, self.ambiguity)))
+        if self.task in ("questions", "entailment"):
+            drawn = draw_kinds if self.task == "questions" else draw_entailment
+            return lambda random: _labelled(next(drawn(random, self.ambiguity)))
         config = LabelledWorldConfig.model_validate({"size": self.size, "task": self.task, "ambiguity": self.ambiguity})
         row = drawing(config)
         return lambda random: _labelled(row(random))

@@ -10,22 +10,19 @@ No text is ambiguous, and no test text is in another split. The body is fine-tun
 Shape legend: N test texts of both tasks.
 """
 
-from collections.abc import Iterator
 from itertools import islice
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
-from langladder.corpora.labelled import LabelledWorldConfig, drawing
-from langladder.corpora.lexicon import Size
 from langladder.experiments.pretraining.small_bodies import CLASSIFIERS, Bodies, Body, BodyConfig, fine_tuned
 from langladder.experiments.reading.reading_training import LEAST, Texts, majority, right_labels
 from langladder.ground.errors import InputError
 from langladder.models.encoders.bert import BERT
 from langladder.text.labelled.labelled import Example
-from microworld.asking import draw_kinds
+from microworld.asking import draw_entailment, draw_kinds
 
 Drawing = Literal["questions", "entailment"]
 TASKS: dict[str, Drawing] = {"single": "questions", "pairs": "entailment"}
@@ -35,7 +32,6 @@ TRIES = 40  # maximum draws per requested text
 class TransferConfig(BodyConfig):
     """Settings of an experiment that evaluates bodies by fine-tuning them."""
 
-    world: Size = "small"  # of the pairs
     train_texts: int = Field(default=1000, ge=LEAST)  # pairs, at effort 1 and above; an eighth of them for validation
     single_texts: int = Field(default=256, ge=LEAST)  # questions, likewise
     test_texts: int = Field(default=500, ge=LEAST)
@@ -46,12 +42,12 @@ class TransferConfig(BodyConfig):
         wanted = self.single_texts if drawn == "questions" else self.train_texts
         test, train = (max(LEAST, self.fewer(count)) for count in (self.test_texts, wanted))
         held = max(LEAST, train // 8)
-        found = drawn_texts(drawn, test + held + train, size=self.world)
+        found = drawn_texts(drawn, test + held + train)
         labels = sorted({example.label or "" for example in found})
         return Texts(labels, train=found[test + held :], validation=found[test : test + held], test=found[:test])
 
 
-def drawn_texts(task: Drawing, count: int, *, size: Size, seed: int = 1) -> list[Example]:
+def drawn_texts(task: Drawing, count: int, *, seed: int = 1) -> list[Example]:
     """`count` distinct texts, or pairs of texts, with their labels.
 
     Raises:
@@ -59,22 +55,15 @@ def drawn_texts(task: Drawing, count: int, *, size: Size, seed: int = 1) -> list
     """
     random = Random(f"{seed} transfer {task}")
     found: dict[tuple[str, str | None], Example] = {}
-    for row in islice(_rows(task, size, random), TRIES * count):
+    draw = draw_kinds if task == "questions" else draw_entailment
+    for row in islice(draw(random, 0.0), TRIES * count):
         found.setdefault((row["text"], row.get("second")), Example(row["text"], row.get("second"), row["label"]))
         if len(found) == count:
             return list(found.values())
     raise InputError(
-        f"claim.settings: world={size!r} does not have {count} different texts of {task!r}; set "
-        "train_texts, single_texts or test_texts lower, or world (of pairs) larger"
+        f"claim.settings: there are not {count} different texts of {task!r}; set train_texts, single_texts or "
+        "test_texts lower"
     )
-
-
-def _rows(task: Drawing, size: Size, random: Random) -> Iterator[dict[str, Any]]:
-    if task == "questions":
-        yield from draw_kinds(random, 0.0)
-    draw = drawing(LabelledWorldConfig(size=size, task="entailment", ambiguity=0.0))
-    while True:
-        yield draw(random)
 
 
 class Transfer:
