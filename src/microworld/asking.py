@@ -141,7 +141,7 @@ class Told:
             for name, column in columns.items()
         }
         people = (*SEXES, absent["names"])
-        found = [(kind, who) for kind in ("live", "like", "job") for who in people]
+        found: list[Meaning] = [(kind, who) for kind in ("live", "like", "job") for who in people]
         found += [("lives", absent["lands"]), ("likes", absent["likes"]), ("is", absent["jobs"])]
         found += [(kind, who, one[2]) for one in self.answers if one[0] in ("do", "want") for who in people
                   for kind in ("do", "want")]  # fmt: skip

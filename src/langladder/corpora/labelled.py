@@ -203,7 +203,10 @@ def _new(drawn: Callable[[Random], Row], rng: Random, text: Callable[[Row], Any]
 def drawing(config: LabelledWorldConfig | TaggedWorldConfig) -> Callable[[Random], Row]:
     """The function that draws one row of a corpus."""
     place = world(config.size)
-    makers = {"sentiment": _review, "sentiment_5": _review}
+    makers: dict[str, Callable[[World, str, float], Callable[[Random], Row]]] = {
+        "sentiment": _review,
+        "sentiment_5": _review,
+    }
     makers |= {"pos": _spoken, "entities": _naming}
     return makers[config.task](place, config.task, config.ambiguity)
 
