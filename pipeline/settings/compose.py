@@ -42,7 +42,6 @@ def prepare(chosen: params.Choices | None = None, left_out: Sequence[str] = ()) 
 
     `${steps:400}` is 400 at size small, more or fewer at other sizes. `${warmup:400}` is the warm-up of 400 steps: that
     of the size, at most half of them. `${at_once:1}` is the number of jobs with one thread that run here at a time.
-    `${pieces:a,b}` is the kind of tokenizer for corpora of the kinds a and b.
 
     conf/config.yaml contains the default rung of each family, so that `lm=gpt` can choose another, and the config
     `params`, which represents params.yaml. Classes of plugins, and their files conf/<group>/<name>.yaml, are allowed.
@@ -60,7 +59,6 @@ def prepare(chosen: params.Choices | None = None, left_out: Sequence[str] = ()) 
     OmegaConf.register_new_resolver("steps", _steps, replace=True)
     OmegaConf.register_new_resolver("warmup", _warmup, replace=True)
     OmegaConf.register_new_resolver("at_once", jobs_at_once, replace=True)
-    OmegaConf.register_new_resolver("pieces", _pieces, replace=True)
 
 
 class OwnFirst(SearchPathPlugin):
@@ -94,10 +92,6 @@ def _steps(count: int, *, _root_: DictConfig) -> int:
 
 def _warmup(count: int, *, _root_: DictConfig) -> int:
     return min(int(_root_.size.warmup), count // 2)
-
-
-def _pieces(*kinds: str) -> str:
-    return "word" if {*kinds} <= {"stories", "none"} else "bpe_bytes"
 
 
 class Compositions:
