@@ -177,7 +177,8 @@ def synonym_sets() -> Iterator[tuple[str, Sequence[str], Sequence[str]]]:
 def agreement(here: World, rng: Random) -> list[str]:
     """JSON lines {"good", "bad", "clauses"}: a story's first lines, then a line whose verb is right or wrong.
 
-    No noun directly before the verb has its number: it is of the other one, or a place, or there is none.
+    Without a clause, the verb stands directly after its noun. With clauses, no noun directly before the verb has its
+    number: it is of the other one, or a place, or there is none.
     """
     found: dict[int, dict[str, None]] = {clauses: {} for clauses in CLAUSES}
     while any(len(lines) < PROBES for lines in found.values()):
@@ -192,7 +193,7 @@ def agreement(here: World, rng: Random) -> list[str]:
 
 
 def _probe(lines: list[list[str]]) -> tuple[str, str, int] | None:
-    """(good, bad, clauses) from the last line of a story, if its verb agrees with a noun across something."""
+    """(good, bad, clauses) from the last line of a story, if its verb agrees with a noun at its beginning."""
     *before, last = lines
     found = agreeing(last)
     if found is None:
@@ -204,21 +205,22 @@ def _probe(lines: list[list[str]]) -> tuple[str, str, int] | None:
 
 
 def agreeing(line: list[str]) -> tuple[int, str, int] | None:
-    """A verb that agrees with a noun at the beginning of a line across something.
+    """A verb that agrees with a noun at the beginning of a line: directly after it, or across clauses.
 
     Returns:
         The verb's place, its number (s, p), the clauses between; None: there is none, or the noun directly before the
-        verb has its number.
+        verb has its number though it is another one.
     """
-    if line[0] not in ("the", "this", "these"):
+    subject = next((place for place, word in enumerate(line) if word in _NOUNS), None)
+    if subject is None or line[0] not in ("the", "this", "these"):
         return None
-    subject = next((place for place, word in enumerate(line) if word in _NOUNS), 0)
-    number, clauses = _NOUNS.get(line[subject]), line.count("that")
+    number, clauses = _NOUNS[line[subject]], line.count("that")
     for place in range(subject + 1, len(line)):
         if _VERBS.get(line[place]) == number:
-            attractor = _NOUNS.get(line[place - 1])
-            near = place == subject + 1 or attractor == number or (clauses and line[subject + 1] != "that")
-            return None if near else (place, "s" if number == "singular" else "p", clauses)
+            across = line[subject + 1] == "that" and _NOUNS.get(line[place - 1]) != number
+            if across if clauses else place == subject + 1:
+                return place, "s" if number == "singular" else "p", clauses
+            return None
     return None
 
 
