@@ -187,4 +187,11 @@ def test_names_are_persons_or_places(tmp_path: Path) -> None:
         for word, tag in zip(row["words"], row["tags"], strict=True)
     }
     assert {tag for _, tag in found} == {"O", "B-PER", "B-LOC"}
-    assert ("london", "B-LOC") in found and ("john", "B-PER") in found and ("is", "O") in found
+    named = {kind: {word for word, tag in found if tag == f"B-{kind}"} for kind in ("PER", "LOC")}
+    assert named["PER"] <= {row["word"] for row in table("names")}
+    assert named["LOC"] <= {row[column] for row in table("lands") for column in ("town", "country")}
+    assert (
+        len(named["PER"]) > 5
+        and len(named["LOC"]) > 5
+        and not {word for word, tag in found if tag == "O"} & (named["PER"] | named["LOC"])
+    )
