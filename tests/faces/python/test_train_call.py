@@ -145,7 +145,7 @@ def test_translators_of_files_and_pairs_are_the_same(tmp_path: Path) -> None:
 
 
 def test_sizes_are_those_of_conf() -> None:
-    """As Hydra composes them; of small they are what stands in the file."""
+    """As Hydra composes them for the user's own text; of small they are what stands in the file."""
     from hydra import initialize_config_dir
 
     from pipeline import ROOT
@@ -155,7 +155,7 @@ def test_sizes_are_those_of_conf() -> None:
     listed = {"lm": ["gpt"], "classifier": ["tree_lstm_n_ary"], "tagger": ["bilstm_crf"]}
     names: dict[str, Any] = {"lms": listed["lm"], "classifiers": listed["classifier"], "taggers": listed["tagger"]}
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        wanted = Compositions(params.usual(names | {"size": "tiny"}))
+        wanted = Compositions(params.usual(names | {"size": "tiny", "corpus": "text"}))
         for family, (name,) in listed.items():
             assert training.sized(family, name, "tiny") == wanted.rung(family, name), name
             assert (
