@@ -7,8 +7,6 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from itertools import repeat
 from pathlib import Path
 from random import Random
 from typing import NoReturn
@@ -16,7 +14,7 @@ from typing import NoReturn
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from microworld.corpora import SIZES, SPLITS, draw_labels, draw_pairs, draw_tags, draw_text, shards
+from microworld.corpora import SIZES, SPLITS, draw_labels, draw_pairs, draw_shards, draw_tags
 from microworld.engine import END, World, world
 from microworld.floors import check, document_floor, window_floor
 from microworld.lexicon import HERE
@@ -130,12 +128,7 @@ def _tables(given: argparse.Namespace) -> Iterator[pa.Table]:
     elif given.tags:
         yield pa.Table.from_pylist(list(draw_tags(given.seed, given.split, counts.tagged[split], given.tags)))
     else:
-        numbers, stories = zip(*shards(counts.stories[split]), strict=True)
-        if min(given.jobs, len(numbers)) == 1:
-            yield from map(draw_text, repeat(given.seed), repeat(given.split), numbers, stories)
-        else:
-            with ProcessPoolExecutor(min(given.jobs, len(numbers))) as pool:
-                yield from pool.map(draw_text, repeat(given.seed), repeat(given.split), numbers, stories)
+        yield from draw_shards(given.seed, given.split, counts.stories[split], given.jobs)
 
 
 def _text(given: argparse.Namespace, tables: Iterator[pa.Table]) -> Iterator[str]:

@@ -5,7 +5,9 @@ Text is drawn in shards of `SHARD` stories, each from a seed of its own, so that
 
 import math
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from itertools import repeat
 from random import Random
 from typing import Any, Literal, NamedTuple
 
@@ -59,6 +61,17 @@ TURNS = 3.5
 def shards(stories: int) -> list[tuple[int, int]]:
     """(number of the shard, its stories)."""
     return [(start // SHARD, min(SHARD, stories - start)) for start in range(0, stories, SHARD)]
+
+
+def draw_shards(seed: int, split: str, stories: int, jobs: int) -> Iterator[pa.Table]:
+    """Text, shard by shard, drawn by so many processes; the same whatever their number. See `draw_text`."""
+    numbers, counts = zip(*shards(stories), strict=True)
+    jobs = min(jobs, len(numbers))
+    if jobs == 1:
+        yield from map(draw_text, repeat(seed), repeat(split), numbers, counts)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(draw_text, repeat(seed), repeat(split), numbers, counts)
 
 
 def draw_text(seed: int, split: str, shard: int, stories: int) -> pa.Table:
@@ -140,7 +153,7 @@ ENTITIES = {"NAME": "PER", "known name": "PER", "TOWN": "LOC", "known town": "LO
 def draw_tags(seed: int, split: str, count: int, task: Tagging) -> Iterator[dict[str, list[str]]]:
     """Tagged lines, few of them for training: the part of speech of each word, or persons and places (IOB2).
 
-    A word's part of speech follows from the line alone (the sails | sails), never from the word alone.
+    A word's part of speech follows from its line; of some words (sails: a noun or a verb) not from the word alone.
 
     Yields:
         words, tags. Every line is right in one way only, so the best possible accuracy is 1.

@@ -94,8 +94,7 @@ class World:
     """The world of stories: its rules and words.
 
     Attributes:
-        extent: how much of the lexicon it has. rules: as they are written. classes: name → class of words.
-        slots: what is remembered to the end of a line → its class. start: the rule of a line.
+        grammar: its rules and words, ready to be drawn and read; extent, rules, classes and start are the grammar's.
         prior: P(z) at the beginning of a story: (states,). turn: P(z' | z) where the mood changes: (states, states).
     """
 

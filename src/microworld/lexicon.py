@@ -3,8 +3,8 @@
 A state is a subject and a mood: z = 4·subject + mood. The r-th word of a subject or a mood, from 0, has the weight
 (r + 2)^−zipf. With w_k(v) its share among the words of its own subject (or mood) k,
 
-    P(v | z) ∝ (1 − stray)·[k = z's] + stray / number of them          k: a subject or a mood
-    P(v | z) ∝ w(v)                                                    k: any, or a class that nothing tilts
+    P(v | z) ∝ w_k(v) ((1 − stray)·[k is z's] + stray / number of them)     k: a subject or a mood
+    P(v | z) ∝ w_k(v)                                                       k: any, or a class that nothing tilts
 
 A word goes with others, its company, which the tables name: cows are milked, graze, stand in the barn. Where a rule
 asks for a word that goes with a word u, it is one of u's company, in every state; r is its place among them:

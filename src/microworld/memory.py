@@ -123,7 +123,7 @@ class Memory:
         """1 if somebody was introduced and no question is open."""
         return float(bool(self.people) and self.question is None)
 
-    def asked(self, sex: str, fact: str) -> float:
+    def open_question(self, sex: str, fact: str) -> float:
         """1 if this question is open."""
         return float(self.question == (sex, fact))
 
@@ -148,17 +148,17 @@ class Memory:
         one = self.people.get(sex)
         return 0.0 if one is None else 1.0 + (one.last >= self.line - 1)
 
-    def unsaid(self) -> float:
+    def no_saying(self) -> float:
         """1 if "they" said nothing yet."""
         return float(not self.saying)
 
-    def said(self) -> float:
+    def has_saying(self) -> float:
         """1 if they did."""
         return float(bool(self.saying))
 
 
 EFFECTS = ("mention", "ask", "answered")
-FEATURES = ("nobody", "free", "asked", "met", "new", "two", "leads", "recent", "unsaid", "said")
+FEATURES = ("nobody", "free", "open_question", "met", "new", "two", "leads", "recent", "no_saying", "has_saying")
 
 
 def parameters(name: str) -> list[tuple[str, ...]]:

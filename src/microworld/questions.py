@@ -1,235 +1,359 @@
-"""What a reader of the text should know of its words, from the tables that the text is drawn from.
+"""Questions about stories: what a paragraph tells, what it does not, and the words that answer.
 
-analogies.txt     Google's format (Mikolov et al. 2013): ": section" lines, then "a b c d" with a : b = c : d
-similarity.tsv    word, word, score 0 to 10
-groups.txt        ": group" lines, then the group's words
-agreement.jsonl   two texts that differ in the number of one verb, the first right, by the clauses between the noun and
-                  its verb (Linzen, Dupoux & Goldberg 2016)
+    paragraph    anna is a farmer from rome who likes tea . then she fed the lovely cows in the barn . …
+    question     where does anna live ?  what did she feed ?  where did anna feed the cows ?  who fed the cows ?
+    answer       rome;  the lovely cows;  the barn;  anna
 
-`synonym_sets` lists the words of the tables as a dictionary does: sets of synonyms, each below what it is a kind of. A
-method that reads it knows a part of the answers of `similarity.tsv`: the subject of a noun, and what it does.
+Everything is read off the words and what `World.read` says of each: a person is named, meant by a pronoun, or meant by
+the job of who came first.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from random import Random
+from typing import Any, NamedTuple
 
 from microworld.engine import World, world
-from microworld.lexicon import ANY, MOODS, SUBJECTS, table
+from microworld.lexicon import HERE, table
+from microworld.memory import SEXES
+from microworld.notation import Call
 
-QUESTIONS = 200
-"""Most analogies of a section."""
-SAME_SUBJECT = 4.0
-"""Similarity of two nouns of a subject that do nothing in common; each companion in common adds 1."""
-PAIRS_PER_SCORE = 60
-PROBES = 200
-"""Agreement pairs for each number of clauses."""
-CLAUSES = (0, 1, 2)
+PARAGRAPH_LINES = (4, 8)
+QUESTIONS_EACH = 2
+ASKED = {
+    # kind of question → its words, and the sort of its answer
+    "live": ("where does {} live ?", "place"),
+    "like": ("what does {} like ?", "like"),
+    "job": ("what is {} ?", "job"),
+    "do": ("what did {} {} ?", "thing"),
+    "want": ("what did {} want to {} ?", "thing"),
+    "where": ("where did {} {} the {} ?", "place"),
+    "who": ("who {} {} ?", "person"),
+    "lives": ("who lives in {} ?", "person"),
+    "likes": ("who likes {} ?", "person"),
+    "is": ("who is a {} ?", "person"),
+}
+EVENTS = ("do", "want", "where", "who")
+"""Kinds of questions about what happened; the others are about facts."""
+OF_PERSONS = ("live", "like", "job", "do", "want", "where")
+"""Kinds of questions whose first blank is a person."""
+PRONOUNS = {"he": "m", "him": "m", "she": "f", "her": "f"}
+
+Meaning = tuple[str, ...]
+"""A question by its kind and what fills its blanks, a person by sex: ("where", "f", "feed", "cows")."""
+Span = tuple[int, int]
+"""The first of some words of a paragraph, and the one after the last."""
 
 
-def write_questions(folder: Path, counts: Mapping[str, int], least: int, seed: int) -> None:
-    """Write all of them.
+def draw_questions(
+    seed: int, split: str, count: int, unanswerable: float = 0.25, options: int = 4
+) -> Iterator[dict[str, Any]]:
+    """Two questions each about so many paragraphs, which are stories of few lines. One statement answers a question.
 
     Args:
-        counts: word → its count in the training text. least: a word that is asked for occurs so often.
+        unanswerable: the share of questions that the paragraph does not answer. They ask for what it says of somebody
+            else or of something else.
+        options: at most so many answers to choose from.
+
+    Yields:
+        id, context, question; answers, starts: the words of the context that answer it, and their first character;
+        options: the right answer, "" for none (if there are unanswerable ones), and other answers, of its sort first.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {
-        "analogies.txt": analogies(counts, least, Random(f"{seed} analogies")),
-        "similarity.tsv": similarity(counts, Random(f"{seed} similarity")),
-        "groups.txt": groups(counts),
-        "agreement.jsonl": agreement(world(), Random(f"{seed} agreement")),
-    }
-    for name, lines in files.items():
-        (folder / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    here, rng = world(), Random(f"{seed} questions {split}")
+    for number in range(count):
+        story = here.draw(rng, rng.randint(*PARAGRAPH_LINES))
+        reading = here.read(line.words for line in story)
+        assert reading is not None
+        facts = Facts(
+            [word for line in story for word in line.words], [kind for line in reading.kinds for kind in line]
+        )
+        known, unknown = facts.answered(), facts.unanswered(rng)
+        asked = set[Meaning]()
+        while len(asked) < QUESTIONS_EACH:
+            meaning = _chosen(unknown if rng.random() < unanswerable else known, rng)
+            if meaning in asked:
+                continue
+            asked.add(meaning)
+            answers = facts.answers.get(meaning, [])
+            yield {
+                "id": f"{split}-{number}-{len(asked)}",
+                "context": " ".join(facts.words),
+                "question": facts.worded(meaning, rng),
+                "answers": [facts.text(span) for span in answers],
+                "starts": [sum(len(word) + 1 for word in facts.words[:first]) for first, _ in answers],
+                "options": _options(facts, meaning, bool(unanswerable), options, rng),
+            }
 
 
-SECTIONS = {
-    # section → table and the columns of a pair
-    "town-country": ("lands", "town", "country"),
-    "country-language": ("lands", "country", "language"),
-    "family": ("roles", "male", "female"),
-    "plural": ("nouns", "singular", "plural"),
-    "past-tense": ("verbs", "infinitive", "past"),
-    "plural-verbs": ("acts", "plural", "singular"),
-    "comparative": ("plain", "word", "comparative"),
-}
+def _chosen(meanings: list[Meaning], rng: Random) -> Meaning:
+    """One of some questions: facts and events are as frequent, and so is every kind of each."""
+    keys: list[Callable[[Meaning], object]] = [lambda one: one[0] in EVENTS, lambda one: one[0]]
+    for key in keys:
+        value = rng.choice(list(dict.fromkeys(map(key, meanings))))
+        meanings = [one for one in meanings if key(one) == value]
+    return rng.choice(meanings)
 
 
-def analogies(counts: Mapping[str, int], least: int, rng: Random) -> list[str]:
-    """Questions over all ordered pairs of a section's pairs, at most `QUESTIONS` of them."""
-    lines = []
-    for section, (name, first, second) in SECTIONS.items():
-        pairs = [(row[first], row[second]) for row in table(name)]
-        frequent = [pair for pair in pairs if min(counts.get(word, 0) for word in pair) >= least]
-        asked = [(one, other) for one in frequent for other in frequent if one != other]
-        rng.shuffle(asked)
-        lines += [f": {section}", *(" ".join((*one, *other)) for one, other in asked[:QUESTIONS])]
-    return lines
+def _options(facts: "Facts", meaning: Meaning, none: bool, count: int, rng: Random) -> list[str]:
+    """Answers whose last words differ, in random order: the right one, "", those of the same sort, then any."""
+    right = [facts.text(span) for span in facts.answers.get(meaning, [])]
+    found = {one.split()[-1]: one for one in right} | ({"": ""} if none or not right else {})
+    others = facts.answered()
+    rng.shuffle(others)
+    for one in sorted(others, key=lambda one: ASKED[one[0]][1] != ASKED[meaning[0]][1]):
+        text = facts.text(facts.answers[one][0])
+        if len(found) < count:
+            found.setdefault(text.split()[-1], text)
+    return rng.sample(list(found.values()), len(found))
 
 
-def similarity(counts: Mapping[str, int], rng: Random) -> list[str]:
-    """Pairs of nouns with the score that the tables give them: 0 of different subjects, else 4, and 1 for each thing
-    that is done with both, that both do, or where both are.
+class Facts:
+    """What a paragraph says of people and things, as the questions that it answers.
+
+    Attributes:
+        words: of the paragraph. names: sex → name. answers: question → what answers it, once for each statement.
     """
-    nouns = [row for row in table("nouns") if counts.get(row["singular"], 0)]
-    by_score: dict[float, list[tuple[str, str]]] = {}
-    for place, one in enumerate(nouns):
-        for other in nouns[place + 1 :]:
-            by_score.setdefault(likeness(one, other), []).append((one["singular"], other["singular"]))
-    lines = []
-    for score, pairs in sorted(by_score.items(), reverse=True):
-        rng.shuffle(pairs)
-        lines += [f"{one}\t{other}\t{score:.1f}" for one, other in pairs[:PAIRS_PER_SCORE]]
-    return lines
+
+    def __init__(self, words: list[str], kinds: list[str]) -> None:
+        """
+        Args:
+            kinds: of the words, as `World.read` gives them.
+        """
+        self.words, self.names, self.answers = words, dict[str, str](), dict[Meaning, list[Span]]()
+        self._kinds = [kind.partition(".")[0] for kind in kinds]
+        self._events = dict[tuple[str, str, str], None]()
+        """(class of the verb, verb, what it was done to); in order."""
+        for at, kind in enumerate(self._kinds):
+            if kind == "NAME":
+                self._meet(at, kinds[at].partition(".")[2])
+            elif kind in ("VERB", "TAKE", "DEED", "ROLEVERB"):
+                self._event(at, wanted=kinds[at] == "VERB.inf")
+
+    def answered(self) -> list[Meaning]:
+        """The questions that exactly one statement answers."""
+        return [meaning for meaning, spans in self.answers.items() if len(spans) == 1]
+
+    def unanswered(self, rng: Random) -> list[Meaning]:
+        """Questions that it does not answer, about its people, verbs and things, or about somebody else."""
+        said = set(self.words)
+        columns = {"names": "word", "lands": "town", "likes": "word", "jobs": "word"}
+        absent = {
+            name: rng.choice([row[column] for row in table(name) if row[column] not in said])
+            for name, column in columns.items()
+        }
+        people = (*SEXES, absent["names"])
+        found: list[Meaning] = [(kind, who) for kind in ("live", "like", "job") for who in people]
+        found += [("lives", absent["lands"]), ("likes", absent["likes"]), ("is", absent["jobs"])]
+        found += [(kind, who, one[2]) for one in self.answers if one[0] in ("do", "want") for who in people
+                  for kind in ("do", "want")]  # fmt: skip
+        for sort, verb, thing in self._events:
+            if sort == "VERB":
+                found += [("where", who, _verbs()[verb], thing.removeprefix("the ")) for who in people]
+                found += [("who", other, thing) for other in _company()[thing.removeprefix("the ")]]
+            elif sort == "TAKE":
+                found += [("who", verb, other) for kind, _, other in self._events if kind in ("VERB", "TAKE")]
+            elif sort == "DEED":
+                found += [("who", verb, name) for name in self.names.values()]
+            else:
+                owner, own = thing.split()
+                found.append(("who", verb, f"{'her' if owner == 'his' else 'his'} {own}"))
+        return [meaning for meaning in dict.fromkeys(found) if meaning not in self.answers]
+
+    def worded(self, meaning: Meaning, rng: Random) -> str:
+        """A question in words; a person of the paragraph by name or by a pronoun."""
+        kind, *blanks = meaning
+        if kind in OF_PERSONS and blanks[0] in SEXES:
+            named = blanks[0] in self.names and rng.random() < 0.5
+            blanks[0] = self.names[blanks[0]] if named else {"m": "he", "f": "she"}[blanks[0]]
+        return ASKED[kind][0].format(*blanks)
+
+    def text(self, span: Span) -> str:
+        """Some words of the paragraph."""
+        return " ".join(self.words[span[0] : span[1]])
+
+    def _tell(self, span: Span, *meaning: str) -> None:
+        self.answers.setdefault(meaning, []).append(span)
+
+    def _meet(self, at: int, sex: str) -> None:
+        """NAME is a JOB from TOWN who likes LIKE ."""
+        name, job, town, like = at, at + 3, at + 5, at + 8
+        self.names[sex] = self.words[name]
+        self._tell((job - 1, job + 1), "job", sex)
+        self._tell((town, town + 1), "live", sex)
+        self._tell((like, like + 1), "like", sex)
+        for kind, value in (("is", job), ("lives", town), ("likes", like)):
+            self._tell((name, name + 1), kind, self.words[value])
+
+    def _event(self, at: int, wanted: bool) -> None:
+        """Somebody did something, or wanted to, with the verb at a place."""
+        words, kinds = self.words, self._kinds
+        doer = at - 3 if wanted else at - 1
+        clause = words[doer - 1] == "that"
+        if words[doer - 1] == "because":  # the queen was glad because she …
+            doer -= 4
+        if kinds[at] == "DEED":
+            thing, first, last = self.names[self._person(at + 1)], at + 1, at + 2
+        else:
+            noun = doer - 2 if clause else next(n for n in range(at, len(words)) if kinds[n] in ("NOUN", "ROLETHING"))
+            first, last = noun - 1 - (kinds[noun - 1] == "LOOK"), noun + 1
+            thing = f"{words[first] if kinds[noun] == 'ROLETHING' else 'the'} {words[noun]}"
+        verb, who = words[at], self._person(doer)
+        if wanted:
+            self._tell((first, last), "want", who, verb)
+            return
+        self._events[kinds[at], verb, thing] = None
+        self._tell(self._named(who, doer), "who", verb, thing)
+        if kinds[at] == "VERB":
+            self._tell((first, last), "do", who, _verbs()[verb])
+            after = at + 1 if clause else last
+            if words[after] == "in":
+                self._tell((after + 1, after + 3), "where", who, _verbs()[verb], thing.removeprefix("the "))
+
+    def _person(self, at: int) -> str:
+        """The sex of who is meant by a word; "" for a queen or an uncle."""
+        if self._kinds[at] == "ROLE":
+            return ""
+        if self._kinds[at] == "known job":
+            return next(iter(self.names))
+        return PRONOUNS.get(self.words[at]) or next(sex for sex, name in self.names.items() if name == self.words[at])
+
+    def _named(self, who: str, at: int) -> Span:
+        """Where somebody is named, at a place or last before it."""
+        if not who:
+            return at - 1, at + 1
+        name = next(place for place in range(at, -1, -1) if self.words[place] == self.names[who])
+        return name, name + 1
 
 
-def likeness(one: Mapping[str, str], other: Mapping[str, str]) -> float:
-    """The score of two rows of nouns.tsv."""
-    if one["subject"] != other["subject"]:
-        return 0.0
-    common = (set(one[column].split(",")) & set(other[column].split(",")) for column in ("verbs", "acts", "places"))
-    return SAME_SUBJECT + sum(map(len, common))
+@cache
+def _verbs() -> dict[str, str]:
+    """Past → infinitive."""
+    return {row["past"]: row["infinitive"] for row in table("verbs")}
 
 
-def groups(counts: Mapping[str, int]) -> list[str]:
-    """Groups of words that a text should bring together, each word in one of them."""
-    found: dict[str, list[str]] = {}
-    for name, column in (("nouns", "singular"), ("jobs", "word")):
-        for subject in SUBJECTS:
-            found[f"{subject}-{name}"] = [row[column] for row in table(name) if row["subject"] == subject]
-    for name in ("looks", "feelings"):
-        for mood in MOODS:
-            found[f"{mood}-{name}"] = [row["word"] for row in table(name) if row["mood"] == mood]
-    for column in ("town", "country", "language"):
-        found[column] = [row[column] for row in table("lands")]
-    found["likes"] = [row["word"] for row in table("likes")]
-    seen: set[str] = set()
-    lines = []
-    for group, words in found.items():
-        known = [word for word in words if counts.get(word, 0) and word not in seen]
-        seen.update(known)
-        lines += [f": {group}", " ".join(known)] if len(known) > 1 else []
-    return lines
+@cache
+def _company() -> dict[str, list[str]]:
+    """Noun → what is done with it."""
+    return {row[form]: row["verbs"].split(",") for row in table("nouns") for form in ("singular", "plural")}
 
 
-ENTITY = "entity"
-KINDS = {
-    # table → columns with the forms of a word, and the word for all of them; of nouns and persons also what that is
-    "nouns": (("singular", "plural"), "thing"),
-    "places": (("word",), "place"),
-    "jobs": (("word",), "person"),
-    "likes": (("word",), "pleasure"),
-    "role_things": (("word",), "possession"),
-    "sayings": (("word",), "idea"),
-    "verbs": (("infinitive", "past"), "handle"),
-    "acts": (("plural", "singular"), "behave"),
-    "takes": (("past",), "value"),
-    "deeds": (("past",), "treat"),
-    "role_verbs": (("past",), "manage"),
-    "plain": (("word", "comparative"), "measurable"),
-}
-NAMED = ("nouns", "places", "jobs", "likes", "role_things", "sayings")
-"""Tables of nouns; what all of them are is `ENTITY`."""
-SYNONYMS = {"looks": "look", "feelings": "feeling", "manners": "manner"}
-"""Tables whose words of one mood mean the same → the word for all of them."""
-SEXES = ("male", "female")
-LAND = ("town", "country", "language")
+def draw_kinds(rng: Random, open_share: float) -> Iterator[dict[str, Any]]:
+    """Questions without end, labelled by what they ask for: a rule that the rule `line` of questions.rules names.
 
+    Args:
+        open_share: the share of questions whose words do not show it.
 
-def synonym_sets() -> Iterator[tuple[str, Sequence[str], Sequence[str]]]:
-    """Sets of synonyms: id, words, the ids of the sets that it is a kind of.
-
-    The forms of a word are one set. Nouns are below their subject, and below what they do; persons below their subject
-    or their sex. The adjectives and adverbs of a mood are one set. Names and the words of the rules have no entry.
+    Yields:
+        text, label; log_prob: ln P(label | text), exact; ceiling: P(most probable label | text).
     """
-    yield ENTITY, [ENTITY], []
-    for name, (columns, kind) in KINDS.items():
-        yield name, [kind], [ENTITY] if name in NAMED else []
-        owners = dict.fromkeys(owner for row in table(name) if (owner := row.get("subject") or row.get("mood")))
-        for owner in owners:
-            yield f"{name}.{owner}", [f"{owner}_{kind}"], [name]
-        if name == "nouns":
-            for act in table("acts"):
-                yield f"{act['plural']}.doer", [f"what_{act['singular']}"], [f"nouns.{act['subject']}"]
-        for row in table(name):
-            owner = row.get("subject") or row.get("mood")
-            above = [f"{name}.{owner}"] if owner else [name]
-            if name == "nouns":
-                above = [f"{act}.doer" for act in row["acts"].split(",")]
-            yield f"{row[columns[0]]}.{name}", [row[column] for column in columns], above
-    for sex in SEXES:
-        yield f"{sex}.roles", [sex], ["jobs"]
-        for row in table("roles"):
-            above = [f"{sex}.roles"] if row["subject"] == ANY else [f"{sex}.roles", f"jobs.{row['subject']}"]
-            yield f"{row[sex]}.roles", [row[sex]], above
-    for name, kind in SYNONYMS.items():
-        yield name, [kind], []
-        for mood in MOODS:
-            yield f"{mood}.{name}", [row["word"] for row in table(name) if row["mood"] == mood], [name]
-    for column in LAND:
-        yield f"{column}.lands", [column], ["places"] if column != "language" else [ENTITY]
-        for row in table("lands"):
-            yield f"{row[column]}.{column}", [row[column]], [f"{column}.lands"]
+    here = _questions(open_share)
+    ways = [symbol.rule for way in here.start.written for symbol in way.symbols if isinstance(symbol, Call)]
+    while True:
+        (line,) = here.draw(rng, 1)
+        chances = dict.fromkeys(ways, 0.0)
+        for one in here.ended(here.read_words([here.reader()], line.words)):
+            chances[ways[one.ways[0]]] += float(one.belief.sum())
+        label, total = ways[line.ways[0]], sum(chances.values())
+        yield {
+            "text": line.text,
+            "label": label,
+            "log_prob": round(math.log(chances[label] / total), 9),
+            "ceiling": round(max(chances.values()) / total, 9),
+        }
 
 
-def agreement(here: World, rng: Random) -> list[str]:
-    """JSON lines {"good", "bad", "clauses"}: a story's first lines, then a line whose verb is right or wrong.
+LABELS = ("entailment", "contradiction", "neutral")
+ONE_EVENT = 0.65
+"""P(contradiction) where another thing is named: the two sentences mean one event (Bowman et al. 2015, section 2.1)."""
+OPPOSITES = {"old": "new", "new": "old", "big": "small", "small": "big", "long": "short", "short": "long"}
 
-    Without a clause, the verb stands directly after its noun. With clauses, no noun directly before the verb has its
-    number: it is of the other one, or a place, or there is none.
+
+class Event(NamedTuple):
+    """anna herded two big cows in the barn . look and place may be "". things: the row of nouns.tsv."""
+
+    who: str
+    verb: str
+    number: str
+    look: str
+    things: Mapping[str, str]
+    place: str
+
+    @property
+    def text(self) -> str:
+        """As a sentence."""
+        thing = self.things["singular" if self.number == "the" else "plural"]
+        words = (self.who, self.verb, self.number, self.look, thing, self.place and f"in the {self.place}", ".")
+        return " ".join(filter(None, words))
+
+
+def draw_entailment(rng: Random, open_share: float) -> Iterator[dict[str, Any]]:
+    """Pairs of sentences without end: the second follows from the first, contradicts it, or does neither.
+
+    The second is the first with one change. Entailment: the adjective or the place is left out. Contradiction: the
+    opposite adjective, another number, or another place. Neutral: an adjective or a place is added, or something else
+    was done.
+
+    Args:
+        open_share: the share of pairs whose second sentence names another thing; see `ONE_EVENT`.
+
+    Yields:
+        text, second, label; log_prob: ln P(label | pair), exact; ceiling: P(most probable label | pair).
     """
-    found: dict[int, dict[str, None]] = {clauses: {} for clauses in CLAUSES}
-    while any(len(lines) < PROBES for lines in found.values()):
-        story = here.draw(rng, 6)
-        for place in range(2, len(story)):
-            probe = _probe([line.words for line in story[: place + 1]])
-            if probe and len(found[probe[2]]) < PROBES:
-                good, bad, clauses = probe
-                line = json.dumps({"good": good, "bad": bad, "clauses": clauses}, ensure_ascii=False)
-                found[clauses][line] = None
-    return [line for lines in found.values() for line in lines]
+    while True:
+        first = _event(rng)
+        changes = list(_changes(first, open_share))
+        if sum(weight for weight, _, _ in changes) < 0.99:
+            continue  # no change gives one of the labels
+        ((_, second, label),) = rng.choices(changes, [weight for weight, _, _ in changes])
+        same = [(weight, kind) for weight, other, kind in changes if other == second]
+        total = sum(weight for weight, _ in same)
+        chances = {name: sum(weight for weight, kind in same if kind == name) / total for name in LABELS}
+        yield {
+            "text": first.text,
+            "second": second,
+            "label": label,
+            "log_prob": round(math.log(chances[label]), 9),
+            "ceiling": round(max(chances.values()), 9),
+        }
 
 
-def _probe(lines: list[list[str]]) -> tuple[str, str, int] | None:
-    """(good, bad, clauses) from the last line of a story, if its verb agrees with a noun at its beginning."""
-    *before, last = lines
-    found = agreeing(last)
-    if found is None:
-        return None
-    place, _, clauses = found
-    bad = [*last[:place], _OTHER[last[place]], *last[place + 1 :]]
-    good, bad_text = ("\n".join(" ".join(line) for line in [*before, one]) for one in (last, bad))
-    return good, bad_text, clauses
+def _event(rng: Random) -> Event:
+    things, (role, name) = rng.choice(table("nouns")), (rng.choice(table("roles")), rng.choice(table("names")))
+    who = rng.choice([name["word"], f"the {role[rng.choice(('male', 'female'))]}"])
+    verb, look, place = (rng.choice(things[column].split(",")) for column in ("verbs", "plain", "places"))
+    number = rng.choice(("the", "two", "three"))
+    return Event(who, verb, number, look if rng.random() < 0.6 else "", things, place if rng.random() < 0.6 else "")
 
 
-def agreeing(line: list[str]) -> tuple[int, str, int] | None:
-    """A verb that agrees with a noun at the beginning of a line: directly after it, or across clauses.
+def _changes(first: Event, open_share: float) -> Iterator[tuple[float, str, str]]:
+    """(weight, second sentence, label) of every change."""
+    things = first.things
+    places, looks, verbs = (things[column].split(",") for column in ("places", "plain", "verbs"))
+    found: dict[str, list[Event]] = {name: [] for name in LABELS}
+    entailed, contradicted, neutral = found.values()
+    if first.look:
+        entailed.append(first._replace(look=""))
+        contradicted += [first._replace(look=OPPOSITES[first.look])] if first.look in OPPOSITES else []
+    else:
+        neutral += [first._replace(look=look) for look in looks]
+    if first.place:
+        entailed.append(first._replace(place=""))
+        contradicted += [first._replace(place=place) for place in places if place != first.place]
+    else:
+        neutral += [first._replace(place=place) for place in places]
+    if first.number != "the":
+        contradicted.append(first._replace(number="three" if first.number == "two" else "two"))
+    neutral += [first._replace(verb=verb) for verb in verbs if verb != first.verb]
+    for label, options in found.items():
+        yield from (((1 - open_share) / len(LABELS) / len(options), one.text, label) for one in options)
+    others = [row for row in table("nouns") if first.verb in row["verbs"].split(",") and row != things]
+    for row in others if open_share else ():
+        other = first._replace(things=row, look="", place="").text
+        yield open_share * ONE_EVENT / len(others), other, "contradiction"
+        yield open_share * (1 - ONE_EVENT) / len(others), other, "neutral"
 
-    Returns:
-        The verb's place, its number (s, p), the clauses between; None: there is none, or the noun directly before the
-        verb has its number though it is another one.
-    """
-    subject = next((place for place, word in enumerate(line) if word in _NOUNS), None)
-    if subject is None or line[0] not in ("the", "this", "these"):
-        return None
-    number, clauses = _NOUNS[line[subject]], line.count("that")
-    for place in range(subject + 1, len(line)):
-        if _VERBS.get(line[place]) == number:
-            across = line[subject + 1] == "that" and _NOUNS.get(line[place - 1]) != number
-            if across if clauses else place == subject + 1:
-                return place, "s" if number == "singular" else "p", clauses
-            return None
-    return None
 
-
-_NOUNS = {row[number]: number for row in table("nouns") for number in ("singular", "plural")}
-_VERBS = {row[number]: number for row in table("acts") for number in ("singular", "plural")}
-_VERBS |= {"is": "singular", "are": "plural"}
-_OTHER = {
-    row[one]: row[other]
-    for row in table("acts")
-    for one, other in zip(("singular", "plural"), ("plural", "singular"), strict=True)
-}
-_OTHER |= {"is": "are", "are": "is"}
+@cache
+def _questions(open_share: float) -> World:
+    return World(path=HERE / "questions.rules", curves={"clear": (1 - open_share,), "open": (open_share,)})

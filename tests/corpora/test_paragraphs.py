@@ -9,10 +9,10 @@ import pytest
 from langladder.corpora.paragraphs import ParagraphConfig, write_paragraphs
 from langladder.text.labelled.questions import Question, normalised, read_questions
 from langladder.text.storage.shards import SPLITS
-from microworld.asking import Told, draw_questions
 from microworld.corpora import SIZES
 from microworld.engine import world
 from microworld.lexicon import table
+from microworld.questions import Facts, draw_questions
 
 TINY = ParagraphConfig(size="tiny")
 NAMES = {row["word"]: row["sex"] for row in table("names")}
@@ -86,10 +86,10 @@ def test_what_somebody_did_is_in_one_statement(every: list[Question]) -> None:
     assert asked[True] > 40 and asked[False] > 8
 
 
-def told(*lines: str) -> Told:
+def facts(*lines: str) -> Facts:
     reading = world().read(line.split() for line in lines)
     assert reading is not None, lines
-    return Told(" ".join(lines).split(), [kind for line in reading.kinds for kind in line])
+    return Facts(" ".join(lines).split(), [kind for line in reading.kinds for kind in line])
 
 
 ANNA = "anna is a farmer from rome who likes tea ."
@@ -114,14 +114,14 @@ PETER = "peter is a vet from paris who likes books ."
 )
 def test_what_a_line_tells(line: str, meaning: str, answer: str) -> None:
     asked = tuple(part.replace("-", " ") for part in meaning.split())
-    found = told(ANNA, PETER, line)
+    found = facts(ANNA, PETER, line)
     assert [found.text(span) for span in found.answers[asked]] == [answer]
     # what was only wanted was not done
     assert ("do", *asked[1:]) not in found.answers or asked[0] != "want"
 
 
 def test_what_is_said_twice_is_not_asked() -> None:
-    found = told(ANNA, "she fed the pig .", "anna fed these hens .", "the pigs that she fed are heavy .")
+    found = facts(ANNA, "she fed the pig .", "anna fed these hens .", "the pigs that she fed are heavy .")
     assert len(found.answers["do", "f", "feed"]) == 3 and ("do", "f", "feed") not in found.answered()
     assert ("who", "fed", "the pig") in found.answered()
 

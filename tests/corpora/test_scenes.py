@@ -12,9 +12,9 @@ from langladder.corpora.scenes import (
     all_facts,
     generate_scenes,
     recovered,
+    scene_of,
     sentences,
     split_of,
-    told,
 )
 from microworld.engine import world
 from microworld.lexicon import table
@@ -56,7 +56,7 @@ def test_golden_lines(facts: str, lines: list[str]) -> None:
     scene = Scene(**dict(fact.split("=") for fact in facts.split()))
     assert scene.facts() == facts.split()
     assert sentences(scene) == lines
-    assert all(told(line.split()) == scene for line in lines)
+    assert all(scene_of(line.split()) == scene for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_golden_lines(facts: str, lines: list[str]) -> None:
 )
 def test_a_line_that_tells_more_is_no_scene(line: str) -> None:
     assert world().read([*(said.split() for said in BEFORE), line.split()]) is not None
-    assert line not in sentences(told(line.split()))
+    assert line not in sentences(scene_of(line.split()))
 
 
 def test_every_line_of_a_scene_is_one_of_the_stories_and_tells_the_scene(splits: dict[str, list[Described]]) -> None:
@@ -84,7 +84,7 @@ def test_every_line_of_a_scene_is_one_of_the_stories_and_tells_the_scene(splits:
         assert example.sentence in found and len(set(found)) == len(found)
         for line in found:
             assert world().read([*before, line.split()]) is not None, line
-            assert told(line.split()) == example.scene
+            assert scene_of(line.split()) == example.scene
 
 
 def test_every_fact_has_its_place_in_the_vector(splits: dict[str, list[Described]]) -> None:

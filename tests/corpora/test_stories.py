@@ -24,10 +24,10 @@ from langladder.corpora.stories import (
 )
 from langladder.text.storage.shards import SPLITS
 from langladder.text.storage.tables import read_table
-from microworld.asking import LABELS, OPPOSITES, draw_entailment, draw_kinds
 from microworld.corpora import SIZES
 from microworld.engine import world
 from microworld.lexicon import MOODS, SUBJECTS, table
+from microworld.questions import LABELS, OPPOSITES, draw_entailment, draw_kinds
 
 TINY = SIZES["tiny"]
 

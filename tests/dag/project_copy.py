@@ -88,6 +88,7 @@ LADDER: dict[str, object] = {
     "classifiers": ["textcnn"],
     "taggers": ["bilstm_crf", "hmm"],
     "captioners": ["lstm"],
+    "data": {"text": {"source": {"stories": 1_000}}},  # enough for the words that the pages ask about
 }
 """What a finished project has trained, beside what `smallest` lists."""
 

@@ -291,7 +291,7 @@ def test_a_stage_says_what_it_does_and_how_far_it_is(
     monkeypatch.setattr("langladder.ground.progress.EVERY", 0.02)
     assert run_stage("corpus", tmp_path / "out", monkeypatch, "corpus=microworld", "size=tiny", "debug=fast") == 0
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("… corpus")]
-    assert any(re.search(r"drawing train: [\d,]+ of [\d,]+ sentences \(\d+%\)", line) for line in said), said
+    assert any(re.search(r"drawing train: [\d,]+ of [\d,]+ shards \(\d+%\)", line) for line in said), said
     assert not progress._always.tasks  # all of it is over
 
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from project_copy import finished_project, run, smallest
+from project_copy import LADDER, finished_project, run, smallest
 
 from pipeline import ROOT
 
@@ -31,7 +31,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where all has run before, with fewer rungs: those that the pages name."""
     folder = finished_project(tmp_path_factory)
     rungs = {"embeddings": ["skipgram"], "lms": ["lstm", "gpt"], "classifiers": ["textcnn"], "taggers": ["hmm"]}
-    smallest(folder, **rungs, claims=[], probes=[])
+    smallest(folder, **LADDER | rungs, claims=[], probes=[])
     run(folder, "git", "commit", "-qam", "fewer rungs")
     return folder
 

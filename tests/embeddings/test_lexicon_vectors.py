@@ -19,7 +19,7 @@ from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 from microworld.engine import world
 from microworld.lexicon import table
-from microworld.questions import synonym_sets
+from microworld.truth import synonym_sets
 
 CHAIN = [
     "NLP", "information_science", "science", "discipline", "knowledge_domain",

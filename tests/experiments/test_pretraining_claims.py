@@ -27,7 +27,7 @@ from langladder.models.language.language_model import predicted
 from langladder.nn.products import matrix_entries
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS
-from microworld.asking import LABELS
+from microworld.questions import LABELS
 from pipeline import ROOT
 from tests.experiments.declared import comparison, five
 from tests.experiments.declared import found as declared

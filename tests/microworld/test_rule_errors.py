@@ -63,7 +63,8 @@ def checked(folder: Path, old: str, new: str) -> tuple[int, str]:
     ("0.3*leads.p", "0.3*leds.p", "leds is no number, no curve and no feature"),
     ("0.3*leads.p", "0.3*leads", "leads: expected leads.(m|f)"),
     ("0.3*leads.p", "0.3*leads.p.p", "leads.m.m: expected leads.(m|f)"),
-    ("asked.p.town ", "asked.p.city ", "asked.m.city: expected asked.(m|f).(name|job|town|like)"),
+    ("open_question.p.town ", "open_question.p.city ",
+     "open_question.m.city: expected open_question.(m|f).(name|job|town|like)"),
     # symbols
     ("was LOOK .", "was LOKE .", "there is no class LOKE (NAME, JOB"),
     ("was LOOK .", "was LOOK.s .", "class LOOK has no form s"),

@@ -20,8 +20,8 @@ from microworld.engine import World, world
 from microworld.floors import check
 from microworld.lexicon import HERE, MOODS, SUBJECTS
 from microworld.notation import RuleError
-from microworld.questions import agreement
 from microworld.translation import Translation
+from microworld.truth import agreement
 
 FIRST = "john is a farmer from london who likes books ."
 

@@ -8,7 +8,7 @@ import pytest
 from faults import largest_file
 from measured_memory import measured, write_words
 
-from langladder.counts.ngram_pieces import Pieces, pieces_of
+from langladder.counts.ngram_pieces import BYTES_IN_A_PIECE, Pieces, pieces_of
 from langladder.counts.ngrams import count_ngrams
 from langladder.engine.base import Serial
 from langladder.ground.errors import InputError
@@ -24,7 +24,7 @@ from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 
 V = 60
-ROOM = 1 << 14  # pieces of 102 n-grams, parts of 408
+ROOM = 102 * BYTES_IN_A_PIECE  # pieces of 102 n-grams, parts of 408
 METHODS: list[tuple[type[NgramModel], dict[str, object]]] = [
     (KneserNey, {}),
     (KneserNey, {"modified": False}),

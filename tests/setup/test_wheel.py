@@ -106,7 +106,7 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
     """Templates, styles, scripts and data too; of the checkout beside it the stages, and what a project is made of."""
     source = ROOT / "src"
     tracked = subprocess.run(
-        ["git", "ls-files", "src/langladder"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.split()
     files = [Path(name).relative_to("src") for name in tracked if (ROOT / name).is_file()]
     wanted = {file.as_posix() for file in files or (path.relative_to(source) for path in source.rglob("*.py"))}
@@ -117,7 +117,7 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
     stages = {name for name in stages if not name.startswith("pipeline/site/")}
     conf = {file.relative_to(ROOT).as_posix() for file in (ROOT / "conf").rglob("*.yaml")}
     parts = {*conf, *("stages.yaml", "params.yaml", "dvcignore", "README.md", "gitignore")}
-    beside = {name for name in found if not name.startswith("langladder/")}
+    beside = {name for name in found if name not in wanted}
     assert beside == stages | {f"pipeline/project/{name}" for name in parts}
     assert zipfile.ZipFile(wheel).read("pipeline/project/stages.yaml") == (ROOT / "dvc.yaml").read_bytes()
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)

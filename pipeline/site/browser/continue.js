@@ -59,7 +59,7 @@ answering(async ({ text, models, temperature, seed, most }, current) => {
     for (const token of language.sample(prefix, { temperature: temperature ?? 1, most: most ?? 30, random: random(seed ?? 0, Object.keys(RUNGS).indexOf(kind)) })) {
       drawing.push(token);
       const whole = language.tokenizer.decode([...prefix, ...drawing].slice(Math.max(prefix.lastIndexOf(BOS), prefix.lastIndexOf(EOS))));
-      line.replaceChildren(make("span", { class: "prompt" }, text), make("span", { class: "new" }, language.tokenizer.continued(drawing)));
+      line.replaceChildren(make("span", { class: "prompt" }, text), make("span", { class: "new" }, language.tokenizer.decode(drawing)));
       turn(line, whole, "text");
       await drawn();
       if (!current()) return;

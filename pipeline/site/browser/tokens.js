@@ -30,22 +30,19 @@ const CHARACTERS = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(
 const BYTES = new Map(CHARACTERS.map((character, byte) => [character, byte]));
 const GPT2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
-/** Byte-level BPE of a tokenizer.json, or words. */
+/** Byte-level BPE of a tokenizer.json. */
 export class Tokenizer {
   constructor({ normalizer, pre_tokenizer, model }) {
     this.normalise = normaliser(normalizer?.normalizers ?? []);
+    this.cut = pattern(pre_tokenizer.pretokenizers?.[0].pattern.Regex ?? GPT2);
     this.ids = new Map(Object.entries(model.vocab));
     this.tokens = [];
     for (const [token, id] of this.ids) this.tokens[id] = token;
-    this.words = model.type === "WordLevel";
-    if (this.words) return;
-    this.cut = pattern(pre_tokenizer.pretokenizers?.[0].pattern.Regex ?? GPT2);
     this.ranks = new Map(model.merges.map((pair, rank) => [pair.join(" "), rank]));
   }
 
   /** The ids of a line. */
   encode(line) {
-    if (this.words) return this.normalise(line).split(SPACE).filter(Boolean).map((word) => this.ids.get(word) ?? UNK);
     const parts = this.normalise(line).match(this.cut) ?? [];
     return parts.flatMap((part) => this.merge(Array.from(new TextEncoder().encode(part), (byte) => CHARACTERS[byte])));
   }
@@ -69,14 +66,12 @@ export class Tokenizer {
 
   /** The text of some ids, without the specials. */
   decode(ids) {
-    if (this.words) return ids.filter((id) => id > EOS || id === UNK).map((id) => this.piece(id)).join(" ");
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes(ids));
   }
 
   /** The text of one token; bytes that are no whole character as \xe4. */
   piece(id) {
     if (id <= EOS) return ["<pad>", "<unk>", "<bos>", "<eos>"][id];
-    if (this.words) return this.tokens[id];
     try {
       return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(this.bytes([id]));
     } catch {
@@ -84,14 +79,9 @@ export class Tokenizer {
     }
   }
 
-  /** The text of ids that go on after others. */
-  continued(ids) {
-    return this.words && ids.length ? ` ${this.decode(ids)}` : this.decode(ids);
-  }
-
-  /** Whether a word begins with a token. */
+  /** Whether a token begins with a space, and with it a word. */
   opens(id) {
-    return this.words || this.tokens[id][0] === "Ġ";
+    return this.tokens[id][0] === "Ġ";
   }
 }
 

@@ -1,6 +1,6 @@
 """microworld's questions about paragraphs as files of the pipeline, for training and evaluating readers.
 
-What is drawn is `microworld.asking.draw_questions`.
+What is drawn is `microworld.questions.draw_questions`.
 """
 
 from pathlib import Path
@@ -14,8 +14,8 @@ from langladder.ground.schema import Config
 from langladder.text.labelled.questions import QUESTIONS, count_questions
 from langladder.text.storage.shards import SPLITS
 from langladder.text.storage.tables import write_table
-from microworld.asking import QUESTIONS_EACH, draw_questions
 from microworld.corpora import SIZES, Size
+from microworld.questions import QUESTIONS_EACH, draw_questions
 
 
 class ParagraphConfig(Config):

@@ -163,7 +163,7 @@ def generate_scenes(config: SceneConfig) -> dict[str, list[Described]]:
         for line in world().draw(rng):
             if drawn == config.count or line.words[0] not in OPENINGS:
                 continue
-            scene = told(line.words)
+            scene = scene_of(line.words)
             if line.text not in sentences(scene):
                 continue
             drawn, split = drawn + 1, split_of(scene)
@@ -188,7 +188,7 @@ def split_of(scene: Scene) -> str:
 # -- lines ---------------------------------------------------------------------------------------------------------
 
 
-def told(words: Sequence[str]) -> Scene:
+def scene_of(words: Sequence[str]) -> Scene:
     """What a line tells, as far as it is one of the stories: reading ends at the first word that cannot come there."""
     readers: list[Reader] = [one.copy() for one in _begun()]
     found: dict[str, str] = {}
@@ -284,8 +284,8 @@ def _things(noun: str, number: str, look: str) -> list[str]:
 
 
 def recovered(scene: Scene, words: Sequence[str]) -> dict[str, bool]:
-    """Question that the scene answers → whether a caption tells the answer; see `told`."""
-    found = told(words)
+    """Question that the scene answers → whether a caption tells the answer; see `scene_of`."""
+    found = scene_of(words)
     asked = zip(QUESTIONS, scene, found, strict=True)
     return {question: answer == said for question, answer, said in asked if answer}
 

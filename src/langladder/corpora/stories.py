@@ -4,10 +4,9 @@ What is drawn, and its probabilities, are those of the package `microworld`; her
 """
 
 import math
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from random import Random
@@ -22,11 +21,11 @@ from langladder.ground.schema import Config
 from langladder.text.labelled.labelled import LABELLED, TAGGED
 from langladder.text.storage.shards import SPLITS, TEXT
 from langladder.text.storage.tables import write_table
-from microworld.asking import draw_entailment, draw_kinds
-from microworld.corpora import SIZES, Size, Tagging, Task, draw_labels, draw_pairs, draw_tags, draw_text, shards
+from microworld.corpora import SIZES, Size, Tagging, Task, draw_labels, draw_pairs, draw_shards, draw_tags, shards
 from microworld.engine import world
 from microworld.floors import window_floor
-from microworld.questions import write_questions
+from microworld.questions import draw_entailment, draw_kinds
+from microworld.truth import write_questions
 
 SEEN = (0, 1, 4)
 """Numbers of lines before the predicted one, for which the floor is measured."""
@@ -38,11 +37,16 @@ FREQUENT = {"tiny": 8, "small": 60, "medium": 60, "base": 60}
 """Least count in the training text of a word that an analogy asks for."""
 
 
-class StoriesConfig(Config):
-    """Settings of the text; `stories`: of the training split, instead of the number that belongs to the size."""
+class _Drawn(Config):
+    """What all settings of the stories have."""
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
+
+
+class StoriesConfig(_Drawn):
+    """Settings of the text; `stories`: of the training split, instead of the number that belongs to the size."""
+
     stories: int | None = Field(default=None, ge=10)
 
 
@@ -56,7 +60,9 @@ def write_stories(config: StoriesConfig, folder: Path) -> dict[str, Any]:
     before = 0
     for split, count in zip(SPLITS, SIZES[config.size].stories, strict=True):
         stories = config.stories if config.stories and split == "train" else count
-        table = pa.concat_tables(_shards(config.seed, split, stories))
+        parts = len(shards(stories))
+        drawn = draw_shards(config.seed, split, stories, 1 if parts < MANY_SHARDS else os.cpu_count() or 1)
+        table = pa.concat_tables(tracked(drawn, f"drawing {split}", total=parts, unit="shards"))
         document = pa.array(table["document"].to_numpy() + before)
         table = table.set_column(0, TEXT.field("document"), document)
         before += stories
@@ -69,17 +75,6 @@ def write_stories(config: StoriesConfig, folder: Path) -> dict[str, Any]:
             facts["floors"] = measure_floors(table, config.seed)
             write_json(folder / "truth" / "floors.json", facts["floors"])
     return facts
-
-
-def _shards(seed: int, split: str, stories: int) -> Iterator[pa.Table]:
-    draw = partial(draw_text, seed, split)
-    numbers, counts = zip(*shards(stories), strict=True)
-    if len(numbers) < MANY_SHARDS:
-        yield from tracked(map(draw, numbers, counts), f"drawing {split}", total=len(numbers), unit="shards")
-        return
-    with ProcessPoolExecutor() as pool:
-        drawn = pool.map(draw, numbers, counts)
-        yield from tracked(drawn, f"drawing {split}", total=len(numbers), unit="shards")
 
 
 def stories_of(table: pa.Table) -> list[list[list[str]]]:
@@ -106,11 +101,9 @@ def measure_floors(test: pa.Table, seed: int) -> dict[str, Any]:
     return {"document": round(exact, 6), "windows": windows}
 
 
-class PairedStoriesConfig(Config):
+class PairedStoriesConfig(_Drawn):
     """Settings of pairs; `pairs`: of the training split, instead of the number that belongs to the size."""
 
-    size: Size = "small"
-    seed: int = Field(default=1, ge=0)
     pairs: int | None = Field(default=None, ge=10)
 
 
@@ -130,11 +123,9 @@ def write_pairs(config: PairedStoriesConfig, folder: Path) -> dict[str, Any]:
     return {"splits": facts}
 
 
-class LabelledStoriesConfig(Config):
+class LabelledStoriesConfig(_Drawn):
     """Settings of labelled texts; `examples`: of the training split, instead of the number that belongs to the size."""
 
-    size: Size = "small"
-    seed: int = Field(default=1, ge=0)
     task: Task | Literal["questions", "entailment"] = "mood"
     examples: int | None = Field(default=None, ge=10)
     ambiguity: float = Field(default=0.3, ge=0, lt=1)  # share of the questions, or pairs, whose words do not tell
@@ -170,11 +161,9 @@ def _labelled(config: LabelledStoriesConfig, split: str, count: int) -> Iterator
     return draw_labels(config.seed, split, count, config.task)
 
 
-class TaggedStoriesConfig(Config):
+class TaggedStoriesConfig(_Drawn):
     """Settings of tagged lines; `examples`: of the training split, instead of the number that belongs to the size."""
 
-    size: Size = "small"
-    seed: int = Field(default=1, ge=0)
     task: Tagging = "pos"
     examples: int | None = Field(default=None, ge=10)
 

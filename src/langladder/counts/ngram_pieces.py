@@ -27,7 +27,7 @@ from langladder.ground.sorted_runs import GrowingArray, mapped, save, sorted_run
 from langladder.text.tokenize.specials import BOS
 
 BYTES_AN_NGRAM = 72  # share of memory for computations
-BYTES_IN_A_PIECE = 160  # of an n-gram in the piece at hand
+BYTES_IN_A_PIECE = 208  # of an n-gram in the piece at hand
 VALUES_A_PART = 4  # times as many as a piece has n-grams
 
 

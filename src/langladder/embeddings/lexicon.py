@@ -31,7 +31,7 @@ from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.words.vocabulary import Vocabulary, WordCorpus
-from microworld.questions import synonym_sets
+from microworld.truth import synonym_sets
 
 MISSING = 20  # how many words without an entry are named, most frequent first
 

@@ -29,7 +29,7 @@ from langladder.experiments.experiment import Data
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.read.lines import json_row, read_lines
-from microworld.asking import draw_entailment, draw_kinds
+from microworld.questions import draw_entailment, draw_kinds
 
 TRIES = 40  # draws per requested item; duplicates are left out
 OPTIONS = "|"  # separates the options in a TSV

@@ -44,10 +44,10 @@ from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
-from microworld.asking import draw_kinds
 from microworld.corpora import draw_tags
 from microworld.engine import world
-from microworld.questions import agreeing
+from microworld.questions import draw_kinds
+from microworld.truth import agreeing
 
 Kind = Literal["bilm", "bert", "gpt"]
 Task = Literal["speech", "number", "answer"]

@@ -22,7 +22,7 @@ from langladder.experiments.reading.reading_training import LEAST, Texts, majori
 from langladder.ground.errors import InputError
 from langladder.models.encoders.bert import BERT
 from langladder.text.labelled.labelled import Example
-from microworld.asking import draw_entailment, draw_kinds
+from microworld.questions import draw_entailment, draw_kinds
 
 Drawing = Literal["questions", "entailment"]
 TASKS: dict[str, Drawing] = {"single": "questions", "pairs": "entailment"}
