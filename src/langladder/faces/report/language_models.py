@@ -192,12 +192,16 @@ def positions_plot(rungs: LanguageModels) -> LinePlot | None:
 def positions_finding(rungs: LanguageModels) -> str:
     """How far perplexity changes from the first lines of a document to the last, of the rungs of the last step.
 
+    A document's first line is often of a kind of its own (a title, an introduction): the second begins, where a
+    third position is known.
+
     Args:
         rungs: the older before the newer; or one.
     """
     where, changes, floors = "", list[float](), list[str]()
     for rung in rungs:
         places = rung.page.scores.positions
+        places = places[1:] if len(places) > 2 else places
         values = [one.perplexity for one in places if one.perplexity and isfinite(one.perplexity)]
         if len(values) < max(2, len(places)):
             return ""
