@@ -49,7 +49,7 @@ def test_adjectives_agree_with_their_nouns(translated: list[tuple[str, str]]) ->
     """The word before a noun in -ojn ends in -ajn, and so on, where an adjective stands there."""
     found = 0
     for english, esperanto in translated:
-        for adjective, ending, noun in re.findall(r"(?:la|du|ĉi tiu\w*) (\w+?)(ajn|aj|an|a) (\w+)", esperanto):
+        for adjective, ending, noun in re.findall(r"\b(?:la|du|ĉi tiu\w*) (\w+?)(ajn|aj|an|a) (\w+)", esperanto):
             found += 1
             assert noun.endswith(ending.replace("a", "o", 1)), (english, esperanto, adjective)
     assert found > 1000

@@ -6,16 +6,12 @@
     next sentence  P(follows)  = softmax(W_n tanh(W_p x_<cls> + b_p) + b_n)
     L = mean over masked positions − log P(w | rest)  +  mean over rows − log P(follows)
 
-With `norm: pre` (Xiong et al. 2020), x⁰ = E w + P + S, each sublayer reads LN(x), and heads read LN(xᴺ). The matrices
-that write to the residual path are scaled by 1/√(2N), as in GPT.
+With `norm: pre` (Xiong et al. 2020), x⁰ = E w + P + S, each sublayer reads LN(x), and heads read LN(xᴺ). As in GPT-2, the
+matrices that write to the residual path are scaled by 1/√(2N), and P begins half as long as E.
 
 The output matrix is the embedding table. Initial biases are 0. Initial weights are N(0, 0.02) at the paper's width of
 768; at other widths, the deviation is multiplied by √(768 / D), so that the initial attention of a narrow network is
 not uniform. `next_sentence: false` omits the pooler and its classifier (RoBERTa, Liu et al. 2019, section 4.2).
-
-With `first_positions: sinusoidal`, P begins with the sines and cosines of Vaswani et al. (2017), scaled to that
-deviation, and is learned. One matrix then finds the neighbour of every position, so that a pre-norm network reads its
-neighbours hundreds of steps earlier.
 
 The computation differs from the authors' code, but the result does not: positionwise operations skip padding, and the
 last layer's feed-forward network and the words' scores are only computed at the positions that are read (`nn.packing`,
@@ -44,7 +40,6 @@ from langladder.nn.dropout import Dropout
 from langladder.nn.output import SoftmaxOutput
 from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries
-from langladder.nn.token_embedding import sinusoidal
 from langladder.nn.transformer_layers import BERT_NORM_EPS, BERTLayer
 from langladder.text.tokenize.specials import PAD
 
@@ -95,7 +90,6 @@ class BERTConfig(schema.Config):
     dropout: float = Field(default=0.1, ge=0, lt=1)  # dropout on embeddings and on sublayers' results
     attention_dropout: float | None = Field(default=None, ge=0, lt=1)  # of attention's weights; null: as `dropout`
     norm: Literal["post", "pre"] = "post"  # the norm after each sublayer's residual connection, or before each sublayer
-    first_positions: Literal["random", "sinusoidal"] = "random"  # what the learned table of positions starts with
     next_sentence: bool = True  # false: only masked words
 
     @model_validator(mode="before")
@@ -105,7 +99,7 @@ class BERTConfig(schema.Config):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        check_width(self.width, self.heads, self.first_positions)
+        check_width(self.width, self.heads, "learned")
         return self
 
 
@@ -331,11 +325,9 @@ class BERT(Encoder):
                 if isinstance(module, BERTLayer):
                     for writer in (module.attention.output, module.contract):
                         nn.init.normal_(writer.weight, std=self.initial_std / (2 * self.number_of_layers) ** 0.5)
-        for table in (self.embedding.weight, self.position, self.segment):
-            nn.init.normal_(table, std=self.initial_std)
-        if self.config.first_positions == "sinusoidal":
-            with torch.no_grad():  # the mean square of sines and cosines is ½
-                self.position.copy_(sinusoidal(self.context, self.width) * (2**0.5 * self.initial_std))
+        nn.init.normal_(self.embedding.weight, std=self.initial_std)
+        nn.init.normal_(self.position, std=self.initial_std / (2 if self.pre_norm else 1))
+        nn.init.normal_(self.segment, std=self.initial_std)
 
 
 def _masked(length: int) -> int:
