@@ -14,6 +14,7 @@ mood keep it so. Nothing is sampled but the lines on which the floor is measured
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cache
 from random import Random
 from typing import NamedTuple
 
@@ -146,6 +147,28 @@ class Structures:
             words = self.world.grammar.prior_words(symbol).words
             return {symbol.follows[word] for word in words} if symbol.follows else set(words)
         return {str(symbol)}
+
+
+SETTLED = 4
+"""From this line on a story may remember everything that it ever can."""
+
+
+def read_alone(world: World, line: Sequence[str]) -> Reader | None:
+    """A reader of a line after any beginning of a story, which was not seen; None: the line is in no story.
+
+    Its belief is ∝ P(state | line): no weight depends on the state, so what was said before has no part in it.
+    """
+    for memory in _memories(world):
+        for reader in world.ended(world.read_words([world.reader(memory.copy())], line)):
+            return reader
+    return None
+
+
+@cache
+def _memories(world: World) -> list[Memory]:
+    """What may be remembered, those who know most first."""
+    found = [memory for memory, _ in Structures(world).before(SETTLED)]
+    return sorted(found, key=lambda memory: (memory.question is not None, -len(memory.people)))
 
 
 def check(world: World) -> None:

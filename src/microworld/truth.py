@@ -199,7 +199,7 @@ def _probe(lines: list[list[str]]) -> tuple[str, str, int] | None:
     if found is None:
         return None
     place, _, clauses = found
-    bad = [*last[:place], _OTHER[last[place]], *last[place + 1 :]]
+    bad = [*last[:place], OTHER_NUMBER[last[place]], *last[place + 1 :]]
     good, bad_text = ("\n".join(" ".join(line) for line in [*before, one]) for one in (last, bad))
     return good, bad_text, clauses
 
@@ -228,9 +228,10 @@ _NOUNS = {row[number]: number for row in table("nouns") for number in ("singular
 _VERBS = {row[number]: number for row in table("acts") for number in ("singular", "plural")}
 _VERBS = {verb: number for verb, number in _VERBS.items() if verb not in _NOUNS}  # "swing", "roll": taken as nouns
 _VERBS |= {"is": "singular", "are": "plural"}
-_OTHER = {
+OTHER_NUMBER = {
     row[one]: row[other]
     for row in table("acts")
     for one, other in zip(("singular", "plural"), ("plural", "singular"), strict=True)
 }
-_OTHER |= {"is": "are", "are": "is"}
+OTHER_NUMBER |= {"is": "are", "are": "is"}
+"""Verb → its form of the other number."""

@@ -2,14 +2,18 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
-from microworld.engine import World, world
-from microworld.floors import Structures, check, document_floor, window_floor, window_log_prob
+from microworld.engine import Reader, World, world
+from microworld.floors import Structures, check, document_floor, read_alone, window_floor, window_log_prob
 from microworld.lexicon import Extent
+from microworld.memory import Memory
 from tests.microworld.enumeration import Text, probabilities, probability
 
 SMALL = Path(__file__).with_name("small.rules")
@@ -128,3 +132,46 @@ def test_the_error_of_one_line_is_unknown() -> None:
 
 def test_the_rules_are_ll1() -> None:
     check(world())
+
+
+# ---- a line of which nothing before is known
+
+
+@cache
+def memories() -> list[Memory]:
+    """All that can be remembered before any of the first lines of a story."""
+    structures = Structures(world())
+    return [memory for line in range(6) for memory, _ in structures.before(line)]
+
+
+def readers_after_anything(words: Sequence[str]) -> list[Reader]:
+    """All readers of a line, after everything that can be remembered."""
+    here = world()
+    return [one for memory in memories() for one in here.ended(here.read_words([here.reader(memory.copy())], words))]
+
+
+def test_a_line_can_be_read_alone_if_some_story_has_it() -> None:
+    rng = Random("alone")
+    lines = [line.words for _ in range(12) for line in world().draw(rng)]
+    assert all(read_alone(world(), words) for words in lines)
+    spoiled = []  # with a word of another line at its place
+    for line in lines:
+        other, place = rng.choice(lines), rng.randrange(len(line) - 1)
+        spoiled.append([*line[:place], *other[place : place + 1], *line[place + 1 :]])
+    found = [read_alone(world(), line) is not None for line in spoiled]
+    assert found == [bool(readers_after_anything(line)) for line in spoiled]
+    assert 5 <= sum(found) <= len(found) - 5
+    for line in ("", ".", "the cows", "the cows sleep . .", "she", "anna"):
+        assert read_alone(world(), line.split()) is None
+    for line in ("in rome .", "coffee .", "where does he live ?", "anna is a cook from rome who likes tea ."):
+        assert read_alone(world(), line.split())
+
+
+def test_what_a_line_says_of_the_state_is_the_same_whatever_was_said_before() -> None:
+    rng = Random("belief")
+    for line in world().draw(rng, 12)[1::2]:
+        reader = read_alone(world(), line.words)
+        assert reader is not None
+        expected = reader.belief / reader.belief.sum()
+        for other in readers_after_anything(line.words):
+            np.testing.assert_allclose(other.belief / other.belief.sum(), expected, atol=1e-12)
