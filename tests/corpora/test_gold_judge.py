@@ -1,123 +1,133 @@
 """The gold judge: judgements worked out by hand, a few of each kind, and answers that try to please it otherwise."""
 
 import json
+import time
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import pytest
 
+from langladder.corpora.instructions.answers import content_words, is_line
 from langladder.corpora.instructions.demonstrations import InstructionsConfig, demonstrations
 from langladder.corpora.instructions.judge import gold_rewards, judge, judgements
-from langladder.corpora.instructions.kinds import KINDS, NOTHING, UNSEEN, Judgement, Known, known, length, words_of
-from langladder.corpora.world import world
+from langladder.corpora.instructions.kinds import NOTHING, Judgement, length, words_of
+from langladder.corpora.instructions.requests import KINDS, UNSEEN
 from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import Dialogue, Message
+from microworld.engine import world
+from microworld.lexicon import table
 
 TINY = InstructionsConfig(size="tiny", seed=3)
-JAPAN = {"country": "japan"}
-DOGS = "the dogs saw the cat ."
-PEARS = {"group": "fruit", "number": "three"}
-ODD = {"words": ["apple", "dog", "pear", "banana"], "odd": "dog"}
+ANNA = "anna is a singer from rome who likes tea ."
+FED = "anna fed the pig ."
+SWIM = {"right": ["duck", "goose"], "number": 2}
+ODD = {"among": ["apple", "dog", "pie", "egg"], "right": ["dog"]}
 
 
 def asked(kind: str, **fields: Any) -> str:
-    return json.dumps({"kind": kind, "size": "tiny", **fields})
+    return json.dumps({"kind": kind, **fields})
 
 
-# (kind, fields, answer, grammatical, true, form, length)
+# (kind, what is wanted, answer, grammatical, true, form, length)
 GOLDEN: list[tuple[str, dict[str, Any], str, tuple[float, float, float, float]]] = [
     *(
-        ("fact_word", {**JAPAN, "relation": "capital"}, answer, parts)
+        ("fact_word", {"right": ["italy"], "among": "lands.country"}, answer, parts)
         for answer, parts in (
-            ("tokyo .", (1, 1, 1, 1)),
-            ("tokyo", (1, 1, 1, 1)),
-            ("tokyo.", (1, 1, 1, 1)),  # however punctuation is written
-            ("paris .", (1, 0, 1, 1)),
-            ("yen .", (1, 0, 0, 1)),
-            ("tokoy .", (0, 0, 0, 1)),
-            ("the capital of japan is tokyo .", (1, 1, 0, 0)),
-            ("the capital of japan is paris .", (1, 0, 0, 0)),
-            ("tokyo tokyo .", (0, 0, 0, 0)),
+            ("italy .", (1, 1, 1, 1)),
+            ("italy", (1, 1, 1, 1)),
+            ("italy.", (1, 1, 1, 1)),  # however punctuation is written
+            ("france .", (1, 0, 1, 1)),
+            ("rome .", (1, 0, 0, 1)),
+            ("itlay .", (0, 0, 0, 1)),
+            ("in italy .", (0, 0, 0, 0)),
+            ("italy italy .", (0, 0, 0, 0)),
             ("", (0, 0, 0, 0)),
         )
     ),
+    ("fact_reversed", {"right": ["feed"], "among": "verbs.infinitive"}, "feed .", (1, 1, 1, 1)),
+    ("fact_reversed", {"right": ["feed"], "among": "verbs.infinitive"}, "fed .", (1, 0, 0, 1)),
+    ("yes_no", {"right": ["yes"], "among": ["yes", "no"]}, "yes .", (1, 1, 1, 1)),
+    ("yes_no", {"right": ["yes"], "among": ["yes", "no"]}, "no", (1, 0, 1, 1)),
+    ("yes_no", {"right": ["yes"], "among": ["yes", "no"]}, "yes no .", (0, 0, 0, 0)),
+    ("answer", {"right": "rome", "among": "lands.town"}, "rome .", (1, 1, 1, 1)),
+    ("answer", {"right": "rome", "among": "lands.town"}, "in rome .", (1, 1, 1, 1)),  # as the stories answer
+    ("answer", {"right": "rome", "among": "lands.town"}, "in paris", (1, 0, 1, 1)),
+    ("answer", {"right": "rome", "among": "lands.town"}, "a rome .", (0, 0, 0, 0)),
+    ("answer", {"right": "rome", "among": "lands.town"}, "tea .", (1, 0, 0, 1)),
+    ("answer", {"right": "singer", "among": "jobs.word"}, "a singer .", (1, 1, 1, 1)),
+    ("answer", {"right": "singer", "among": "jobs.word"}, "a queen .", (1, 0, 0, 1)),
+    ("refuse", {}, "i do not know .", (1, 1, 1, 1)),
+    ("refuse", {}, "rome .", (1, 0, 0, 1)),
+    ("refuse", {}, "in rome .", (1, 0, 0, 1)),
+    ("refuse", {}, "i do not know rome .", (0, 0, 0, 0.75)),
     *(
-        ("fact_sentence", {**JAPAN, "relation": "currency"}, answer, parts)
-        for answer, parts in (
-            ("the currency of japan is the yen .", (1, 1, 1, 1)),
-            ("the currency of japan is the yen", (0, 0, 0, 1)),  # a sentence ends with a full stop
-            ("the currency of japan is the mark .", (1, 0, 1, 1)),
-            ("the currency of france is the yen .", (1, 0, 1, 1)),
-            ("in japan people speak japanese and pay with the yen .", (1, 1, 1, 1)),
-            ("tokyo is the capital of japan .", (1, 0, 0, 1)),  # true, but not asked
-            ("yen .", (1, 1, 0, 1)),
-            ("the currency of japan is the yen . the yen .", (0, 0, 0, 1)),
+        ("answer_sentence", {"story": ANNA, "verb": verb}, answer, parts)
+        for verb, answer, parts in (
+            ("lives in", "she lives in rome .", (1, 1, 1, 1)),
+            ("lives in", "anna lives in rome , italy .", (1, 1, 1, 1)),
+            ("lives in", "the singer lives in rome .", (1, 1, 1, 1)),
+            ("lives in", "she lives in rome", (0, 0, 0, 1)),  # a sentence ends with a full stop
+            ("lives in", "she lives in paris .", (1, 0, 1, 1)),
+            ("lives in", "he lives in rome .", (1, 0, 1, 1)),
+            ("lives in", "emma lives in rome .", (1, 0, 1, 1)),
+            ("lives in", "anna lives in rome , france .", (0, 0, 1, 1)),
+            ("lives in", "she likes tea .", (1, 0, 0, 1)),  # true, but not asked
+            ("lives in", "in rome .", (1, 0, 0, 1)),
+            ("lives in", "she lives in rome . in rome .", (0, 0, 0, 1)),
+            ("likes", "anna likes tea .", (1, 1, 1, 1)),
+            ("is a", "she is a singer .", (1, 1, 1, 1)),
+            ("is a", "she is a farmer .", (1, 0, 1, 1)),
+            ("is a", "john is a singer from rome who likes tea .", (1, 0, 1, 1)),  # somebody else
         )
     ),
-    ("fact_sentence", {**JAPAN, "relation": "nationality"}, "people speak japanese in japan .", (1, 1, 1, 1)),
-    ("fact_sentence", {**JAPAN, "relation": "nationality"}, "people speak french in japan .", (1, 0, 1, 1)),
-    ("yes_no", {"true": True}, "yes .", (1, 1, 1, 1)),
-    ("yes_no", {"true": True}, "no .", (1, 0, 1, 1)),
-    ("yes_no", {"true": False}, "no", (1, 1, 1, 1)),
-    ("yes_no", {"true": False}, "yes no .", (0, 0, 0, 0)),
-    ("refuse", {}, "i do not know .", (1, 1, 1, 1)),
-    ("refuse", {}, "tokyo .", (1, 0, 0, 1)),
-    ("refuse", {}, "i do not know tokyo .", (0, 0, 0, 0.75)),
-    ("opposite", {"word": "big"}, "small .", (1, 1, 1, 1)),
-    ("opposite", {"word": "big"}, "slow .", (1, 0, 1, 1)),
-    ("opposite", {"word": "big"}, "big .", (1, 0, 0, 1)),
-    ("plural", {"answer": "the big dogs ."}, "the big dogs .", (1, 1, 1, 1)),
-    ("plural", {"answer": "the big dogs ."}, "the big dog .", (1, 0, 0, 1)),
-    ("plural", {"answer": "the big dogs ."}, "the dogs .", (1, 0, 1, 1)),
-    ("plural", {"answer": "these dogs ."}, "this dogs .", (0, 0, 0, 1)),
-    ("translate", {"answer": "la granda hundo ."}, "la granda hundo .", (1, 1, 1, 1)),
-    ("translate", {"answer": "la granda hundo ."}, "la granda kato .", (1, 0.25, 1, 1)),
-    ("translate", {"answer": "la granda hundo ."}, "la malgranda kato .", (1, 0, 1, 1)),
-    ("translate", {"answer": "la granda hundo ."}, "la grandaj hundo .", (0, 0, 0, 1)),
-    ("translate", {"answer": "la granda hundo ."}, "the big dog .", (0, 0, 0, 1)),
-    ("translate", {"answer": "la granda hundo ."}, "la hundo .", (1, 0, 1, 1)),
-    ("past", {"answer": DOGS}, DOGS, (1, 1, 1, 1)),
-    ("past", {"answer": DOGS}, "the dogs see the cat .", (1, 0, 0, 1)),
-    ("past", {"answer": DOGS}, "the dogs saw cat .", (0, 0, 1, 1)),
-    ("past", {"answer": "anna saw the cat ."}, "anna sees the cat .", (1, 0, 0, 1)),
-    ("past", {"answer": "anna saw the cat ."}, "anna saw the dog .", (1, 0, 1, 1)),
-    ("agreement", {"answer": "anna sees the cat ."}, "anna sees the cat .", (1, 1, 1, 1)),
-    ("agreement", {"answer": "anna sees the cat ."}, "anna see the cat .", (0, 0, 1, 1)),
-    ("agreement", {"answer": "anna sees the cat ."}, "anna saw the cat .", (1, 0, 1, 1)),
-    ("continue", {"beginning": "the king"}, "the king is sleeping .", (1, 1, 1, 1)),
-    ("continue", {"beginning": "the king"}, "the king are sleeping .", (0, 0, 1, 1)),
-    ("continue", {"beginning": "the king"}, "the queen is sleeping .", (1, 0, 0, 1)),
-    ("continue", {"beginning": "the king"}, "is sleeping .", (0, 0, 0, 1)),
-    ("about", {"noun": "king", "number": "four"}, "the king sleeps .", (1, 1, 1, 1)),
-    ("about", {"noun": "king", "number": "four"}, "the old kings sleep well .", (1, 1, 1, 0.75)),
-    ("about", {"noun": "king", "number": "four"}, "the queen sleeps .", (1, 0, 1, 1)),
-    ("about", {"noun": "king", "number": "four"}, "king king king .", (0, 0, 1, 1)),
-    ("list", PEARS, "apple , pear , banana .", (1, 1, 1, 1)),
-    ("list", PEARS, "apple , pear and cherry .", (1, 1, 1, 1)),
-    ("list", PEARS, "apple , pear , dog .", (1, 2 / 3, 1, 1)),
-    ("list", PEARS, "apple , apple , apple .", (1, 1 / 3, 0, 1)),
-    ("list", PEARS, "apple , pear .", (1, 2 / 3, 0, 1)),
-    ("list", PEARS, "apple pear banana .", (0, 0, 0, 1)),
-    ("list", {"group": "wild", "number": "two"}, "dog , wolf .", (1, 1, 1, 1)),  # an animal is whatever is of that kind
+    ("list", SWIM, "ducks , geese .", (1, 1, 1, 1)),
+    ("list", SWIM, "duck and geese .", (1, 1, 1, 1)),
+    ("list", SWIM, "ducks , cows .", (1, 0.5, 1, 1)),
+    ("list", SWIM, "ducks , ducks .", (1, 0.5, 0, 1)),
+    ("list", SWIM, "ducks , geese , cows .", (1, 2 / 3, 0, 1)),
+    ("list", SWIM, "ducks .", (1, 0.5, 0, 1)),
+    ("list", SWIM, "ducks geese .", (0, 0, 0, 1)),
     ("odd_one_out", ODD, "dog .", (1, 1, 1, 1)),
-    ("odd_one_out", ODD, "pear .", (1, 0, 1, 1)),
+    ("odd_one_out", ODD, "pie .", (1, 0, 1, 1)),
     ("odd_one_out", ODD, "cat .", (1, 0, 0, 1)),
-    ("classify", {"verdict": "bad"}, "bad .", (1, 1, 1, 1)),
-    ("classify", {"verdict": "bad"}, "good .", (1, 0, 1, 1)),
-    ("classify", {"verdict": "bad"}, "bad good .", (0, 0, 0, 0)),
-    ("country", {"relation": "capital", "word": "tokyo"}, "japan .", (1, 1, 1, 1)),
-    ("country", {"relation": "capital", "word": "tokyo"}, "france .", (1, 0, 1, 1)),
-    ("country", {"relation": "capital", "word": "tokyo"}, "tokyo .", (1, 0, 0, 1)),
-    ("choose_class", {"right": "fruit", "of": ["bird", "fruit"]}, "fruit .", (1, 1, 1, 1)),
-    ("choose_class", {"right": "fruit", "of": ["bird", "fruit"]}, "a fruit .", (1, 1, 1, 1)),
-    ("choose_class", {"right": "fruit", "of": ["bird", "fruit"]}, "an fruit .", (0, 0, 0, 0)),
-    ("choose_class", {"right": "fruit", "of": ["bird", "fruit"]}, "bird .", (1, 0, 1, 1)),
-    ("opposite_phrase", {"phrase": "the big dog", "answer": "the small dog ."}, "the small dog .", (1, 1, 1, 1)),
-    ("opposite_phrase", {"phrase": "the big dog", "answer": "the small dog ."}, "the big dog .", (1, 0, 0, 1)),
-    ("opposite_phrase", {"phrase": "the big dog", "answer": "the small dog ."}, "small .", (0, 0, 0, 1)),
-    ("translate_plural", {"answer": "la grandaj hundoj ."}, "la grandaj hundoj .", (1, 1, 1, 1)),
-    ("translate_plural", {"answer": "la grandaj hundoj ."}, "la granda hundo .", (1, 0, 1, 1)),
+    ("choose", {"right": ["swim"], "among": ["grow", "swim"]}, "swim .", (1, 1, 1, 1)),
+    ("choose", {"right": ["swim"], "among": ["grow", "swim"]}, "grow .", (1, 0, 1, 1)),
+    ("choose", {"right": ["swim"], "among": ["grow", "swim"]}, "sleep .", (1, 0, 0, 1)),
+    ("mood", {"right": ["sad"], "among": ["happy", "sad"]}, "sad .", (1, 1, 1, 1)),
+    ("mood", {"right": ["sad"], "among": ["happy", "sad"]}, "happy .", (1, 0, 1, 1)),
+    ("mood", {"right": ["sad"], "among": ["happy", "sad"]}, "gloomy .", (1, 0, 0, 1)),
+    ("mood", {"right": ["sad"], "among": ["happy", "sad"]}, "sad happy .", (0, 0, 0, 0)),
+    ("plural", {"given": "this cow sleeps .", "right": "these cows sleep ."}, "these cows sleep .", (1, 1, 1, 1)),
+    ("plural", {"given": "this cow sleeps .", "right": "these cows sleep ."}, "this cow sleeps .", (1, 0, 0, 1)),
+    ("plural", {"given": "this cow sleeps .", "right": "these cows sleep ."}, "these cows sleeps .", (0, 0, 1, 1)),
+    ("plural", {"given": "this cow sleeps .", "right": "these cows sleep ."}, "these pigs sleep .", (1, 0, 1, 1)),
+    ("done", {"given": "anna wanted to feed the pig .", "right": FED}, FED, (1, 1, 1, 1)),
+    ("done", {"given": "anna wanted to feed the pig .", "right": FED}, "anna feed the pig .", (0, 0, 1, 1)),
+    ("done", {"given": "anna wanted to feed the pig .", "right": FED}, "emma fed the pig .", (1, 0, 1, 1)),
+    ("agreement", {"given": "the cows sleeps .", "right": "the cows sleep ."}, "the cows sleep .", (1, 1, 1, 1)),
+    ("agreement", {"given": "the cows sleeps .", "right": "the cows sleep ."}, "the cow sleeps .", (1, 0, 1, 1)),
+    ("agreement", {"given": "the cows sleeps .", "right": "the cows sleep ."}, "the cows sleeps .", (0, 0, 0, 1)),
+    ("continue", {"begins": "the cow", "most": 12}, "the cow sleeps in the barn .", (1, 1, 1, 1)),
+    ("continue", {"begins": "the cow", "most": 12}, "the cow sleeps in the ocean .", (0, 0, 1, 1)),
+    ("continue", {"begins": "the cow", "most": 12}, "the horse jumps .", (1, 0, 0, 1)),
+    ("continue", {"begins": "the cow", "most": 12}, "sleeps in the barn .", (0, 0, 0, 1)),
+    ("about", {"mentions": ["cow", "cows"], "most": 4}, "the cow sleeps .", (1, 1, 1, 1)),
+    ("about", {"mentions": ["cow", "cows"], "most": 4}, "the lovely cows sleep quietly .", (1, 1, 1, 0.75)),
+    ("about", {"mentions": ["cow", "cows"], "most": 4}, "the horse jumps .", (1, 0, 0, 1)),
+    ("about", {"mentions": ["cow", "cows"], "most": 4}, "cow cow cow .", (0, 0, 1, 1)),
+    ("translate", {"right": "la bela hundo"}, "la bela hundo .", (1, 1, 1, 1)),
+    ("translate", {"right": "la bela hundo"}, "la bela kato .", (1, 0.25, 1, 1)),
+    ("translate", {"right": "la bela hundo"}, "la malbela kato .", (1, 0, 1, 1)),
+    ("translate", {"right": "la bela hundo"}, "la belaj hundo .", (0, 0, 0, 1)),
+    ("translate", {"right": "la bela hundo"}, "the lovely dog .", (0, 0, 0, 1)),
+    ("translate", {"right": "la bela hundo"}, "la hundo .", (1, 0, 1, 1)),
+    ("translate", {"right": "la bela hundo"}, "la .", (0, 0, 0, 1)),
+    ("translate", {"right": "la bela hundo"}, "la bela bela hundo .", (0, 0, 0, 2 / 3)),
+    ("translate", {"right": "du hundoj"}, "du hundoj .", (1, 1, 1, 1)),
+    ("translate", {"right": "du hundoj"}, "du hundo .", (0, 0, 0, 1)),
+    ("translate_plural", {"right": "la belaj hundoj"}, "la belaj hundoj .", (1, 1, 1, 1)),
+    ("translate_plural", {"right": "la belaj hundoj"}, "la bela hundo .", (1, 0, 1, 1)),
 ]
 
 
@@ -168,7 +178,7 @@ def test_a_demonstration_has_the_highest_reward(dialogues: list[Dialogue]) -> No
 
 
 Policy = Callable[[Dialogue], str]
-VOCABULARY = sorted(known(world("tiny")).words)
+VOCABULARY = sorted(content_words())
 HOSTILE: dict[str, Policy] = {
     "nothing": lambda _: " ",
     "a full stop": lambda _: ".",
@@ -179,9 +189,9 @@ HOSTILE: dict[str, Policy] = {
     "one word 50 times": lambda one: f"{str(one.response).split()[0]} " * 50,
     "every word": lambda _: " ".join(VOCABULARY),
     "every word in a list": lambda _: " , ".join(VOCABULARY),
-    "rubbish behind": lambda one: f"{one.response} the dog the .",
-    "rubbish at the end": lambda one: f"{str(one.response)[:-2]} the dog the .",
-    "rubbish before": lambda one: f"the dog the {one.response}",
+    "rubbish behind": lambda one: f"{one.response} the cow the .",
+    "rubbish at the end": lambda one: f"{str(one.response)[:-2]} the cow the .",
+    "rubbish before": lambda one: f"the cow the {one.response}",
     "two answers": lambda _: "yes . no .",
     "a refusal before": lambda one: f"i do not know . {one.response}",
     "another script": lambda _: "東京 ٣ \N{ZERO WIDTH JOINER} \x00",
@@ -198,46 +208,46 @@ def test_hostile_answers_score_low(name: str, dialogues: list[Dialogue]) -> None
     assert sum(rewards) / len(rewards) <= 0.12
 
 
-@pytest.mark.parametrize("answer", ["i do not know .", "yes .", "good .", "the king sleeps .", "apple , pear ."])
+@pytest.mark.parametrize("answer", ["i do not know .", "yes .", "happy .", "the cow sleeps .", "cows , pigs ."])
 def test_no_one_answer_pleases_everywhere(answer: str, dialogues: list[Dialogue]) -> None:
     rewards = [found.reward for found in judgements([one.answered(answer) for one in dialogues])]
     assert sum(rewards) / len(rewards) < 0.35
 
 
+@pytest.mark.parametrize("answer", ["the cow " * 5_000, "(" * 10_000, "\x00\ud800" * 500, "the " * 199 + "."])
+def test_a_long_or_strange_answer_is_judged_at_once(answer: str, dialogues: list[Dialogue]) -> None:
+    start = time.perf_counter()
+    rewards = gold_rewards([one.answered(answer) for one in dialogues])
+    assert max(rewards) <= 0.2
+    assert (time.perf_counter() - start) / len(dialogues) < 0.02
+
+
 # ---- what is asked, and what makes a sentence
 
 
-@pytest.mark.parametrize(
-    "text", [None, "", "{", "[]", "7", '{"kind": "fact_word"}', '{"kind": "sing", "size": "tiny"}', "[" * 100_000]
-)
+@pytest.mark.parametrize("text", [None, "", "{", "[]", "7", '{"kind": "sing"}', "[" * 100_000])
 def test_a_request_of_another_sort_is_refused(text: str | None) -> None:
     with pytest.raises(InputError, match="asked: "):
-        judge(text, "tokyo .")
+        judge(text, "rome .")
 
 
-def test_a_request_of_another_size_is_refused() -> None:
-    with pytest.raises(InputError, match="size 'huge'"):
-        judge('{"kind": "refuse", "size": "huge"}', "no .")
+def test_a_request_of_another_version_is_refused() -> None:
+    with pytest.raises(InputError, match=r"fact_word: missing a required argument.*run the stage demonstrate again"):
+        judge('{"kind": "fact_word"}', "rome .")
+    with pytest.raises(InputError, match="refuse: got an unexpected keyword argument 'size'"):
+        judge('{"kind": "refuse", "size": "tiny"}', "no .")
 
 
-def test_a_sentence_is_what_the_grammar_derives() -> None:
-    place, rng = world("tiny"), Random(5)
-    about = Known(place)
-    for _ in range(10):
-        words = tuple(place.grammar.sample(rng).tree.source())
-        assert about.sentence(words) == (len(words) <= 16)
-        assert not about.sentence(words[:-1])
-    assert about.phrase(("the", "dog")) == {"s"}
-    assert about.phrase(("the", "dogs")) == {"p"}
-    assert about.phrase(("a", "owl")) == set()
-    assert not about.phrase(("dog",))
-    assert not about.phrase(())
+def test_a_line_is_what_the_rules_derive() -> None:
+    for line in world().draw(Random(5), 12):
+        assert is_line(tuple(line.words))
+        assert not is_line(tuple(line.words[:-1]))
+    assert not is_line(("the", "cow"))
+    assert not is_line(())
 
 
-def test_every_word_of_a_world_is_known() -> None:
-    place, rng = world("tiny"), Random(5)
-    closed = {"the", "that", "a", "an", "is", "are", "and", "but", "of", "in"}
-    drawn = {word for _ in range(100) for word in place.grammar.sample(rng, ("Sentence",)).tree.source()}
-    about = known(place)
-    assert len({word for word in drawn if about.is_word(word)}) > 0.7 * len(drawn)
-    assert not any(about.is_word(word) for word in closed)
+def test_every_word_of_the_stories_is_a_content_word_or_stands_in_the_rules() -> None:
+    closed = {row["word"] for row in table("function_words")}
+    drawn = {word for _ in range(100) for line in world().draw(Random(5)) for word in line.words}
+    assert drawn <= content_words() | closed
+    assert not content_words() & {"the", "that", "a", "is", "are", "and", "in", "lives", "."}

@@ -1,5 +1,6 @@
 """microworld's instructions: what is drawn, how it is cut into splits, and preferences with noise."""
 
+import re
 from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
@@ -7,6 +8,7 @@ from random import Random
 
 import pytest
 
+from langladder.corpora.instructions.answers import is_line
 from langladder.corpora.instructions.demonstrations import (
     InstructionsConfig,
     counts,
@@ -14,13 +16,13 @@ from langladder.corpora.instructions.demonstrations import (
     write_instructions,
 )
 from langladder.corpora.instructions.judge import NoiseConfig, gold_rewards, preferences, ranked
-from langladder.corpora.instructions.kinds import KINDS, REWORDED, UNSEEN
-from langladder.corpora.lexicon import Size
-from langladder.corpora.microworld import MicroworldConfig, generate_text
-from langladder.corpora.world import world
+from langladder.corpora.instructions.kinds import rows
+from langladder.corpora.instructions.requests import KINDS, REWORDED, UNSEEN
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
+from microworld.corpora import SIZES, draw_text
+from microworld.lexicon import table
 
 TINY = InstructionsConfig(size="tiny")
 SEEN = set(KINDS) - UNSEEN
@@ -45,21 +47,22 @@ def test_every_split_has_every_kind_that_it_should(drawn: dict[str, list[Dialogu
 
 def test_held_out_splits_stay_small_where_many_are_drawn() -> None:
     assert counts(InstructionsConfig(examples=1_000)) == {"train": 700, "validation": 100, "test": 100, "unseen": 100}
-    many = counts(InstructionsConfig(size="small"))
+    many = counts(InstructionsConfig())
     assert many == {"train": 37_000, "validation": 1_000, "test": 1_000, "unseen": 1_000}
 
 
-def key(dialogue: Dialogue) -> str:
+def asked(dialogue: Dialogue) -> str:
     """What is asked, without its phrasing."""
     return str(dialogue.asked)
 
 
 def test_no_held_out_request_is_in_train(drawn: dict[str, list[Dialogue]]) -> None:
-    """Verdicts aside, whose request does not say what they are about: their texts tell."""
-    asked = {split: {key(one) for one in dialogues} for split, dialogues in drawn.items()}
+    """Those aside whose request does not tell what they are about: their texts do."""
+    requests = {split: {asked(one) for one in dialogues} for split, dialogues in drawn.items()}
     for split in ("validation", "test", "unseen"):
-        shared = asked["train"] & asked[split]
-        assert {text.split('"kind": "')[1].split('"')[0] for text in shared} <= {"yes_no", "classify", "refuse"}
+        shared = requests["train"] & requests[split]
+        kinds = {text.split('"kind": "')[1].split('"')[0] for text in shared}
+        assert kinds <= {"fact_word", "yes_no", "answer", "refuse", "mood"}
     texts = {split: {one.prompt[-1].text for one in dialogues} for split, dialogues in drawn.items()}
     for one, other in pairwise(INSTRUCTION_SPLITS):
         assert not texts[one] & texts[other]
@@ -67,38 +70,79 @@ def test_no_held_out_request_is_in_train(drawn: dict[str, list[Dialogue]]) -> No
     assert {split: len(found) for split, found in texts.items()} == counts(TINY)  # nothing occurs twice
 
 
-@pytest.mark.parametrize("size", ["tiny", "small"])
-def test_held_out_facts_are_in_no_instruction_of_train(size: Size) -> None:
-    """Neither asked for in a word, nor in a sentence, nor in a statement that may be true."""
+def test_held_out_facts_are_in_no_instruction_of_train() -> None:
+    """Neither asked for in a word, nor in a claim that may be true."""
+    patterns = [
+        (row["relation"], re.escape(text).replace(r"\{given\}", r"(\w+)").replace(r"\{right\}", r"\w+"))
+        for row in rows("facts")
+        if row["claim"]
+        for text in (row["question"], row["claim"])
+    ]
     facts: dict[str, set[tuple[str, str]]] = defaultdict(set)
-    config = InstructionsConfig(size=size)
-    for split, count in (("train", 280), ("validation", 42), ("test", 42)):
-        for one in demonstrations(config, split, count):
-            if one.kind in ("fact_word", "fact_sentence", "yes_no"):
-                words = one.prompt[-1].text.split()
-                relation = next(word for word in ("capital", "currency", "speak") if word in words)
-                (country,) = set(words) & set(world(size).lexicon.countries)
-                facts[split].add((country, relation))
-    assert facts["validation"]
-    assert facts["test"]
+    for split, count in (("train", 490), ("validation", 84), ("test", 84)):
+        for one in demonstrations(TINY, split, count):
+            if one.kind in ("fact_word", "yes_no"):
+                text = one.prompt[-1].text
+                ((relation, given),) = {
+                    (relation, found[1]) for relation, pattern in patterns if (found := re.search(pattern, text))
+                }
+                facts[split].add((relation, given))
+    assert min(map(len, facts.values())) > 5
     assert not facts["train"] & (facts["validation"] | facts["test"])
 
 
 def test_no_alone_answers_half_of_the_claims() -> None:
     """Though a claim is drawn once, and nearly all that could be drawn are false."""
-    rng, place = Random(1), world("small")
-    drawn = (KINDS["yes_no"].draw(place, rng) for _ in range(3000))
-    claims = {one.slots["claim"]: one.answers[0] for one in drawn}
+    rng = Random(1)
+    drawn = (KINDS["yes_no"].draw(rng) for _ in range(5000))
+    claims = {one.slots["claim"]: one.answer for one in drawn}
     said = Counter(claims.values())
-    assert len(claims) > 150 and 0.45 < said["yes ."] / len(claims) < 0.55
+    assert len(claims) > 300 and 0.45 < said["yes"] / len(claims) < 0.55
+
+
+@pytest.mark.parametrize("kind", ["plural", "done", "agreement"])
+def test_a_line_is_changed_into_another_line(kind: str) -> None:
+    rng = Random(1)
+    for _ in range(60):
+        request = KINDS[kind].draw(rng)
+        given, right = (tuple(request.wanted[name].split()) for name in ("given", "right"))
+        assert is_line(right) and is_line(given) == (kind != "agreement")
+        different = [(one, other) for one, other in zip(given, right, strict=kind != "done") if one != other]
+        assert len(different) == {"agreement": 1, "plural": 3 if given[0] == "this" else 2}.get(kind, len(different))
+        assert request.answer == " ".join(right[:-1])
+
+
+def test_a_question_about_a_story_has_an_answer_there_or_must_be_refused() -> None:
+    rng = Random(1)
+    for _ in range(200):
+        known, unknown = KINDS["answer"].draw(rng), KINDS["refuse"].draw(rng)
+        assert known.answer in known.slots["story"]
+        asked = unknown.slots["question"].removesuffix(" ?").split()
+        name, *_, like = story = unknown.slots["story"].removesuffix(" .").split()
+        if asked[0] == "who":
+            assert not {*asked[2:], "a"} & {*story} - {"a", "in", "from"} and like not in asked
+        else:
+            assert name not in asked
+    wrong = KINDS["answer_sentence"].draw(rng)
+    assert wrong.wanted["story"] == wrong.key
+
+
+def test_a_mood_is_plain() -> None:
+    rng = Random(1)
+    moods = {row["word"]: row["mood"] for name in ("looks", "feelings", "manners") for row in table(name)}
+    moods |= {row["past"]: row["mood"] for name in ("takes", "deeds") for row in table(name)}
+    for _ in range(100):
+        request = KINDS["mood"].draw(rng)
+        shown = Counter(moods[word] for word in request.slots["sentence"].split() if word in moods)
+        assert shown.most_common(1)[0][0] == request.answer
 
 
 def test_phrasings_vary_and_one_is_kept_for_unseen_instructions(drawn: dict[str, list[Dialogue]]) -> None:
     for kind in SEEN:
         phrasings = KINDS[kind].phrasings
-        assert len(phrasings) == len(set(phrasings)) >= 4
-        kept = max(phrasings[-1].replace("{", "}").split("}")[::2], key=len)  # its longest part between gaps
-        others = [part for text in phrasings[:-1] for part in text.replace("{", "}").split("}")[::2]]
+        assert len(phrasings) == len(set(phrasings)) >= 3
+        kept = max(KINDS[kind].reworded.replace("{", "}").split("}")[::2], key=len)  # its longest part between gaps
+        others = [part for text in phrasings for part in text.replace("{", "}").split("}")[::2]]
         assert not any(kept in part for part in others), kind
         assert not any(kept in one.prompt[-1].text for one in drawn["train"] if one.kind == kind)
     reworded = [one for one in drawn["unseen"] if one.kind == REWORDED]
@@ -122,15 +166,15 @@ def test_same_settings_same_dialogues(tmp_path: Path) -> None:
 
 
 def test_there_are_fewer_where_the_world_has_no_more() -> None:
-    found = demonstrations(TINY, "validation", 400)
+    found = demonstrations(TINY, "unseen", 700)
     kinds = Counter(dialogue.kind for dialogue in found)
-    assert kinds["fact_word"] < kinds["opposite"] < kinds["translate"]
+    assert kinds["fact_reversed"] < kinds["choose"]
     assert len({dialogue.prompt for dialogue in found}) == len(found)
 
 
 def test_tokenizers_of_the_text_know_every_word(drawn: dict[str, list[Dialogue]]) -> None:
     """Instructions have words of their own (translate, esperanto), which are cut into known pieces."""
-    lines = generate_text(MicroworldConfig(size="tiny"))["train"]["text"].to_pylist()
+    lines = draw_text(1, "train", 0, SIZES["tiny"].stories[0])["text"].to_pylist()
     for kind, size in (("bpe_bytes", 600), ("wordpiece", 600)):
         tokenizer = train_tokenizer(lines, TokenizerConfig(kind=kind, vocab_size=size))  # type: ignore[arg-type]
         for dialogue in drawn["train"] + drawn["unseen"]:

@@ -23,7 +23,7 @@ from langladder.text.labelled.instructions import Dialogue, Message
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS
 
-SETTINGS: dict[str, Any] = {"world": "tiny", "width": 16, "layers": 2, "heads": 2, "context": 64, "effort": 0.02}
+SETTINGS: dict[str, Any] = {"width": 16, "layers": 2, "heads": 2, "context": 64, "effort": 0.02}
 SETTINGS |= {"max_new_tokens": 6, "sft_steps": 200, "ppo": {"prompts": 8}, "dpo": {"batch_size": 4}}
 SETTINGS |= {"demonstrations": 2800, "ranked": 2800, "samples": 3}
 
@@ -45,6 +45,7 @@ def test_no_dialogue_is_in_two_sets_and_all_leave_room(chains: Chains) -> None:
     texts = [one.prompt[-1].text for some in chains.sets for one in some]
     assert len(set(texts)) == len(texts) and all(len(some) >= 14 for some in chains.sets)
     assert max(len(row) for some in chains.sets for row in chains.template.prompts([d.prompt for d in some])) <= 58
+    assert max(len(row.ids) for some in chains.sets for row in chains.template.rows([d.messages for d in some])) <= 64
     shown = {one.kind for one in chains.sets.demonstrations}
     assert shown.isdisjoint({one.kind for one in chains.sets.unseen})
 
@@ -126,7 +127,7 @@ def test_a_reward_model_may_have_fewer_layers_than_its_policy(chains: Chains) ->
         ({"ppo": {"clip": 2.0}}, "clip"),
         ({"ppo": {"minibatches": 1000}}, "minibatches=1000 exceeds"),
         ({"dpo": {"colour": 1}}, "colour"),
-        ({"world": "huge"}, "world"),
+        ({"world": "tiny"}, "world"),
         ({"heads": 3}, "width=16"),
         ({"context": 32, "max_new_tokens": 40}, "max_new_tokens=40"),
     ],
@@ -141,7 +142,7 @@ def test_a_world_that_has_too_little_says_so(data: Data, monkeypatch: pytest.Mon
         return demonstrations(config, split, min(count, 30))
 
     monkeypatch.setattr("langladder.experiments.alignment.small_policies.demonstrations", few)
-    with pytest.raises(InputError, match=r"world=tiny has too few instructions for ranked, prompts; set"):
+    with pytest.raises(InputError, match="there are too few instructions for ranked, prompts; set"):
         Chains(data, ChainConfig.model_validate(SETTINGS))
 
 

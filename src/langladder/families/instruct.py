@@ -156,7 +156,7 @@ def evaluate_answers(
         reads: the source of its rewards or preferences; a reward model also scores the answers.
     """
     from langladder.corpora.instructions.judge import judgements
-    from langladder.corpora.instructions.kinds import REWORDED
+    from langladder.corpora.instructions.requests import REWORDED
     from langladder.evaluation.instructed import Answering, AnswerScores, InstructedPage, splits_of, with_room
     from langladder.evaluation.perplexity import score
     from langladder.evaluation.work import work_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from langladder.answers.loading import read_model
-from langladder.corpora.instructions.kinds import UNSEEN
+from langladder.corpora.instructions.requests import UNSEEN
 from langladder.decoding.answers import answers
 from langladder.decoding.sampling import SamplingConfig, generate
 from langladder.faces.explorer import microworld
@@ -55,19 +55,19 @@ def test_an_instruction_without_room_or_words_is_refused(models: Path) -> None:
 def test_right_answers_to_the_examples_are_judged_right(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microworld, "DRAWN", {"train": 300, "unseen": 60})
     microworld.requests.cache_clear()
-    shown = microworld.examples("tiny")
+    shown = microworld.examples()
     assert len({one["kind"] for one in shown}) >= 15 and UNSEEN & {one["kind"] for one in shown}
-    known = [one for one in shown if evaluate("tiny", f"  {one['text'].upper()} ", "")["known"]]
+    known = [one for one in shown if evaluate(f"  {one['text'].upper()} ", "")["known"]]
     assert len(known) == len(shown)
     for one in known:
-        assert evaluate("tiny", one["text"], one["answer"])["reward"] == 1.0, one
-    wrong = evaluate("tiny", known[0]["text"], "the the of")
+        assert evaluate(one["text"], one["answer"])["reward"] == 1.0, one
+    wrong = evaluate(known[0]["text"], "the the of")
     assert wrong["reward"] < 0.7 and set(wrong["parts"]) == {"grammatical", "true", "form", "length"}
-    assert evaluate("tiny", known[0]["text"], "")["reward"] == 0.0
+    assert evaluate(known[0]["text"], "")["reward"] == 0.0
     microworld.requests.cache_clear()
 
 
 def test_what_the_grammar_does_not_draw_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(microworld, "requests", lambda _size: {})
-    found = evaluate("tiny", "write a poem", "no")
+    monkeypatch.setattr(microworld, "requests", dict)
+    found = evaluate("write a poem", "no")
     assert not found["known"] and "microworld" in found["why"]

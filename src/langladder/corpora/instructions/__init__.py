@@ -1,6 +1,9 @@
-"""Instructions of microworld and their gold judge, one module per subject. Importing this package registers all
-kinds."""
+"""Instructions about microworld's stories, and their gold judge.
 
-from langladder.corpora.instructions import categories, clauses, facts, phrases
-
-__all__ = ["categories", "clauses", "facts", "phrases"]
+phrasings.tsv     how each kind is worded
+facts.tsv         the facts that are asked for in one word
+requests.py       what is drawn for each kind
+answers.py        how answers are judged
+demonstrations.py dialogues with right answers, in splits
+judge.py          the gold judge of any dialogue, and a labeller who makes errors
+"""

@@ -13,11 +13,8 @@ from zlib import crc32
 
 from pydantic import Field
 
-from langladder.corpora import instructions  # noqa: F401 - registers the kinds
 from langladder.corpora.instructions.judge import written
-from langladder.corpora.instructions.kinds import KINDS, REWORDED, UNSEEN, Asked, Request, split_of
-from langladder.corpora.lexicon import Size
-from langladder.corpora.world import World, world
+from langladder.corpora.instructions.requests import KINDS, REWORDED, UNSEEN
 from langladder.ground.progress import tracked
 from langladder.ground.schema import Config
 from langladder.text.labelled.instructions import (
@@ -28,15 +25,17 @@ from langladder.text.labelled.instructions import (
     Message,
     write_dialogues,
 )
+from microworld.corpora import Size
 
-COUNTS = {"tiny": 700, "small": 40_000, "base": 100_000}
+COUNTS: dict[Size, int] = {"tiny": 700, "small": 40_000, "medium": 40_000, "base": 100_000}
+"""Maximum number of dialogues."""
 HELD_OUT, MOST_HELD_OUT = 0.1, 1_000  # validation, test and unseen: the share of each, and the maximum
 TENTHS = 10
 TRIES = 400  # consecutive draws without a new request, after which drawing stops
 
 
 class InstructionsConfig(Config):
-    """Settings: `size` sets the lexicon and, if `examples` is not set, the maximum number of dialogues."""
+    """Settings; `examples`: the maximum number of dialogues, instead of the one that belongs to the size."""
 
     size: Size = "small"
     seed: int = Field(default=1, ge=0)
@@ -70,14 +69,13 @@ def demonstrations(config: InstructionsConfig, split: str, count: int) -> list[D
 
     The draws only depend on the split, not on `count`: a larger count begins with the same dialogues.
     """
-    place, rng = world(config.size), Random(f"{config.seed} instructions {split}")
-    kinds = [(name, name) for name in KINDS if (name in UNSEEN) == (split == "unseen")]
+    rng = Random(f"{config.seed} instructions {split}")
+    kinds = [name for name in KINDS if (name in UNSEEN) == (split == "unseen")]
     if split == "unseen":
-        kinds.append((REWORDED, ""))
-    drawn: dict[str, None] = {}
+        kinds.append(REWORDED)
+    drawn = set[str]()
     found: list[Dialogue] = []
-    streams = [_stream(place, name, shown, split, Random(rng.random()), drawn) for shown, name in kinds]
-    with_more = list(streams)
+    with_more = [_stream(name, split, Random(rng.random()), drawn) for name in kinds]
     for _ in tracked(range(count), f"drawing {split}", unit="dialogues"):
         while with_more:
             stream = with_more.pop(0)
@@ -88,26 +86,24 @@ def demonstrations(config: InstructionsConfig, split: str, count: int) -> list[D
     return found
 
 
-def _stream(place: World, name: str, shown: str, split: str, rng: Random, drawn: dict[str, None]) -> Iterator[Dialogue]:
-    """Dialogues of a kind ("": any seen kind, in another phrasing) that were not drawn before, while there are any."""
-    seen = [kind for kind in KINDS if kind not in UNSEEN]
+def _stream(shown: str, split: str, rng: Random, drawn: set[str]) -> Iterator[Dialogue]:
+    """Dialogues of a kind (reworded: of any seen kind) that were not drawn before, while there are any."""
+    seen = [name for name in KINDS if name not in UNSEEN]
     missed = 0
     while missed < TRIES:
-        kind = name or rng.choice(seen)
-        request = KINDS[kind].draw(place, rng)
-        wanted = split if name else "test"
-        phrasings = KINDS[kind].phrasings
-        usual = phrasings if kind in UNSEEN else phrasings[:-1]
-        text = (rng.choice(usual) if name else phrasings[-1]).format(**request.slots)
-        if text in drawn or split_of(kind in UNSEEN, _tenth(request)) != wanted:
+        name = rng.choice(seen) if shown == REWORDED else shown
+        kind = KINDS[name]
+        request = kind.draw(rng)
+        text = (kind.reworded if shown == REWORDED else rng.choice(kind.phrasings)).format(**request.slots)
+        if text in drawn or (name not in UNSEEN and _split(request.key) != ("test" if shown == REWORDED else split)):
             missed += 1
             continue
         missed = 0
-        drawn[text] = None
-        asked = written(Asked(kind, place.lexicon.size, request.fields))
-        yield Dialogue((Message(USER, text), Message(ASSISTANT, request.answers[0])), shown, asked)
+        drawn.add(text)
+        messages = (Message(USER, text), Message(ASSISTANT, f"{request.answer} ."))
+        yield Dialogue(messages, shown, written(name, request.wanted))
 
 
-def _tenth(request: Request) -> int:
-    """The tenth to which a request belongs: a checksum of its content, the same for every seed and phrasing."""
-    return crc32(request.key.encode()) // 7 % TENTHS
+def _split(key: str) -> str:
+    """The split of a request of a seen kind, by a checksum of its key: the same for every seed and phrasing."""
+    return {0: "validation", 1: "test"}.get(crc32(key.encode()) // 7 % TENTHS, "train")

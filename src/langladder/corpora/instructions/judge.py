@@ -1,6 +1,6 @@
 """Judges of answers: the gold judge, and a labeller who makes errors.
 
-The gold judge scores an answer to an instruction of microworld with the grammar and the tables of its world.
+The gold judge scores an answer to an instruction of microworld with the rules and the tables of its stories.
 
 For real instructions, the quality of an answer is not known; there are only models of human preferences (Ouyang et al.
 2022, section 5.2). For microworld's instructions it is known. This judge only uses the request and the answer, never
@@ -22,14 +22,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from inspect import signature
 from random import Random
 from typing import Literal
 
 from pydantic import Field
 
-from langladder.corpora import instructions  # noqa: F401 - registers the kinds
-from langladder.corpora.instructions.kinds import KINDS, NOTHING, Asked, Judgement, words_of
-from langladder.corpora.world import world
+from langladder.corpora.instructions.kinds import NOTHING, Judgement, Kind, Wanted, words_of
+from langladder.corpora.instructions.requests import KINDS
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.labelled.instructions import Dialogue, Ranking
@@ -37,7 +37,6 @@ from langladder.text.labelled.instructions import Dialogue, Ranking
 # ---- the gold judge
 
 
-SIZES = ("tiny", "small", "base")
 MOST = 200  # maximum words that are judged: no kind has longer right answers
 
 
@@ -50,11 +49,11 @@ def judge(asked: str | None, answer: str) -> Judgement:
     Raises:
         InputError: the request is missing, or is not one of these kinds.
     """
-    kind, size, fields = _read(asked)
+    kind, wanted = _read(asked)
     words = words_of(answer[: 20 * MOST])
     if not words or len(words) > MOST:
         return NOTHING
-    return KINDS[kind].judge(world(size), fields, words)
+    return kind.judge(words, **wanted)
 
 
 def judgements(dialogues: Sequence[Dialogue]) -> list[Judgement]:
@@ -72,24 +71,32 @@ def rewards_of_answers(prompts: Sequence[Dialogue], answers: Sequence[str]) -> l
     return gold_rewards([prompt.answered(answer) for prompt, answer in zip(prompts, answers, strict=True)])
 
 
-def written(asked: Asked) -> str:
+def written(kind: str, wanted: Wanted) -> str:
     """A request as JSON."""
-    return json.dumps({"kind": asked.kind, "size": asked.size, **asked.fields}, sort_keys=True)
+    return json.dumps({"kind": kind, **wanted}, sort_keys=True)
 
 
 @lru_cache(maxsize=100_000)
-def _read(asked: str | None) -> Asked:
+def _read(asked: str | None) -> tuple[Kind, Wanted]:
     try:
         value = json.loads(asked or "null")
-        kind, size = value.pop("kind"), value.pop("size")
+        name = value.pop("kind")
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
         raise InputError(
             f"asked: {str(asked)[:60]!r} is not a request of microworld; the gold judge only knows its instructions "
             "(conf/instructions: microworld)"
         ) from error
-    if kind not in KINDS or size not in SIZES:
-        raise InputError(f"asked: kind {str(kind)[:40]!r} of size {str(size)[:40]!r}; allowed: {', '.join(KINDS)}")
-    return Asked(kind, size, value)
+    kind = KINDS.get(str(name))
+    if kind is None:
+        raise InputError(f"asked: kind {str(name)[:40]!r}; allowed: {', '.join(KINDS)}")
+    try:
+        signature(kind.judge).bind((), **value)
+    except TypeError as error:
+        raise InputError(
+            f"asked: {str(asked)[:60]!r}: {name}: {error}; these instructions are of another version: run the stage "
+            "demonstrate again"
+        ) from error
+    return kind, value
 
 
 # ---- the labeller

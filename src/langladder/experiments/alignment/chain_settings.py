@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from langladder.corpora.instructions.judge import NoiseConfig
-from langladder.corpora.lexicon import Size
 from langladder.experiments.experiment import ExperimentConfig
 from langladder.ground.schema import checked
 from langladder.models.language.gpt import GPTConfig
@@ -23,7 +22,6 @@ LEAST = 28
 class ChainConfig(ExperimentConfig):
     """Settings of an experiment that aligns language models. Numbers of dialogues are those at effort 1 and above."""
 
-    world: Size = "small"
     width: int = Field(default=64, ge=4)
     layers: int = Field(default=2, ge=1)
     heads: int = Field(default=4, ge=1)

@@ -10,7 +10,7 @@ the experiments' simple training loop. So experiments train the same models as t
     proxy = chains.reward(seed=2, base_seed=1)
     policy = chains.aligned("ppo", base, {"beta": 0.0}, reward=proxy, seed=2)
 
-Instructions are drawn from microworld's grammar, independent of the text. Demonstrations, ranked prompts and rollout
+Instructions are those of microworld, drawn independently of the text. Demonstrations, ranked prompts and rollout
 prompts are three disjoint sets, as in Ouyang et al. 2022, section 3.2.
 """
 
@@ -24,7 +24,7 @@ import torch
 
 from langladder.corpora.instructions.demonstrations import InstructionsConfig, demonstrations
 from langladder.corpora.instructions.judge import NoiseConfig, PreferencesConfig, gold_rewards, preferences
-from langladder.corpora.instructions.kinds import REWORDED
+from langladder.corpora.instructions.requests import REWORDED
 from langladder.data.instructions import DialogueBatches, RankingBatches, dialogue_rows, ranking_rows, repeated
 from langladder.data.preference_pairs import PairBatches
 from langladder.data.prompts import RolloutBatches
@@ -256,24 +256,27 @@ class Chains:
         return found
 
     def _drawn(self) -> Sets:
-        config, room = self.config, self.config.context - self.config.max_new_tokens
-        drawing = InstructionsConfig(size=config.world)
+        config, drawing = self.config, InstructionsConfig()
         sizes = [config.count(number) for number in (config.demonstrations, config.ranked, config.prompts)]
         some = config.count(config.test_prompts)
         ends = np.cumsum(sizes).tolist()
-        shown = with_room(demonstrations(drawing, "train", ends[-1]), self.template, room)
-        held_out, test = (
-            with_room(demonstrations(drawing, split, some), self.template, room) for split in ("validation", "test")
-        )
+        shown = self._fitting(demonstrations(drawing, "train", ends[-1]))
+        held_out, test = (self._fitting(demonstrations(drawing, split, some)) for split in ("validation", "test"))
         unseen = [one for one in demonstrations(drawing, "unseen", some) if one.kind != REWORDED]
         parts = shown[: ends[0]], shown[ends[0] : ends[1]], shown[ends[1] :]
-        found = Sets(*parts, held_out, test, with_room(unseen, self.template, room))
+        found = Sets(*parts, held_out, test, self._fitting(unseen))
         if least := [name for name, some in found._asdict().items() if len(some) < LEAST // 2]:
             raise InputError(
-                f"claim.settings: world={config.world} has too few instructions for {', '.join(least)}; set "
-                "demonstrations, ranked or prompts lower, or world larger"
+                f"claim.settings: there are too few instructions for {', '.join(least)}; set demonstrations, ranked or "
+                "prompts lower"
             )
         return found
+
+    def _fitting(self, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
+        """Those that the context holds, with room for `max_new_tokens` after the prompt."""
+        kept = with_room(dialogues, self.template, self.config.context - self.config.max_new_tokens)
+        rows = self.template.rows([one.messages for one in kept])
+        return [one for one, row in zip(kept, rows, strict=True) if len(row.ids) <= self.config.context]
 
 
 def _plain(noise: Any) -> Any:

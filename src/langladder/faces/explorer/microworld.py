@@ -1,15 +1,15 @@
 """The truth about microworld: the probability of each next word, and the gold judge's score of an answer.
 
-The judge only knows microworld's requests: an instruction is looked up among those that its grammar draws.
+The judge only knows microworld's requests: an instruction is looked up among those that are drawn.
 """
 
 import heapq
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.instructions.demonstrations import InstructionsConfig, demonstrations
@@ -35,7 +35,7 @@ DRAWN = {"train": 8_000, "unseen": 800}
 EXAMPLES = 3
 """Number of examples of each kind."""
 UNKNOWN = (
-    "The gold judge reads the requests that microworld's grammar draws, and this is not one of them: "
+    "The gold judge reads the requests that microworld draws, and this is not one of them: "
     "choose an example to see an answer judged."
 )
 _lock = threading.Lock()
@@ -112,20 +112,18 @@ def _next_words(size: Size) -> NextWords:
     return NextWords(Grammar(shared.start, shared.expand))
 
 
-@lru_cache(maxsize=len(get_args(Size)))
-def requests(size: Size) -> dict[str, Dialogue]:
-    """Instruction → its dialogue, as the grammar draws them; takes seconds the first time."""
-    config = InstructionsConfig(size=size)
-    found = [one for split, count in DRAWN.items() for one in demonstrations(config, split, count)]
+@cache
+def requests() -> dict[str, Dialogue]:
+    """Instruction → its dialogue, as they are drawn; takes seconds the first time."""
+    found = [one for split, count in DRAWN.items() for one in demonstrations(InstructionsConfig(), split, count)]
     return {_one_line(one.prompt[-1].text): one for one in found}
 
 
-def examples(size: Size) -> list[dict[str, str]]:
+def examples() -> list[dict[str, str]]:
     """A few instructions of each kind, each with a right answer; a kind says whether it occurs in training."""
-    config = InstructionsConfig(size=size)
     found: list[dict[str, str]] = []
     for split, most in (("train", 12 * EXAMPLES), ("unseen", 6 * EXAMPLES)):
-        drawn = sorted(demonstrations(config, split, most + most // 2), key=lambda one: one.kind)
+        drawn = sorted(demonstrations(InstructionsConfig(), split, most + most // 2), key=lambda one: one.kind)
         for kind in dict.fromkeys(one.kind for one in drawn):
             found += [
                 {"kind": kind, "shown": split, "text": one.prompt[-1].text, "answer": one.response or ""}
@@ -134,9 +132,9 @@ def examples(size: Size) -> list[dict[str, str]]:
     return found
 
 
-def evaluate_answer(size: Size, instruction: str, answer: str) -> Json:
+def evaluate_answer(instruction: str, answer: str) -> Json:
     """The gold judge's result for an answer: its parts, its reward, a right answer; or the reason why there is none."""
-    known = requests(size).get(_one_line(instruction))
+    known = requests().get(_one_line(instruction))
     if known is None:
         return {"known": False, "why": UNKNOWN}
     found = judge(known.asked, answer)

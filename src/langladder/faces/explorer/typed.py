@@ -138,7 +138,7 @@ def examples(shelf: Shelf, side: str) -> list[Example]:
     """
     if side == "instructions":
         world = microworld.learnt(shelf.project)
-        found = microworld.examples(world.size) if world else []
+        found = microworld.examples() if world else []
         return [Example(one["text"], one["kind"].replace("_", " ")) for one in found[:: microworld.EXAMPLES][:EXAMPLES]]
     if side == "cases":
         return _cases(shelf)

@@ -15,7 +15,6 @@ from pydantic import BaseModel, Field
 from langladder.answers.chat import Chooser, chosen_answer
 from langladder.answers.generate import stream
 from langladder.answers.requests import sampling_at
-from langladder.corpora.lexicon import Size
 from langladder.data.instructions import check_prompt
 from langladder.decoding.limits import TopP
 from langladder.decoding.sampling import SamplingConfig
@@ -123,7 +122,7 @@ def instruct_router(shelf: Shelf) -> APIRouter:
     @routes.post("/examples")
     def examples() -> list[dict[str, str]]:
         """Some instructions of each kind, with a right answer; `shown`: unseen if training has none of the kind."""
-        return microworld.examples(_size(shelf))
+        return microworld.examples()
 
     @routes.post("/answer", response_class=StreamingResponse)
     def answer(request: Instructing) -> StreamingResponse:
@@ -131,11 +130,6 @@ def instruct_router(shelf: Shelf) -> APIRouter:
         return streamed(in_turn(request.models, lambda name: _answered(shelf, name, request)))
 
     return routes
-
-
-def _size(shelf: Shelf) -> Size:
-    world = microworld.learnt(shelf.project)
-    return world.size if world else "small"
 
 
 def _answered(shelf: Shelf, name: str, request: Instructing) -> Iterator[Json]:
@@ -146,7 +140,7 @@ def _answered(shelf: Shelf, name: str, request: Instructing) -> Iterator[Json]:
         with found.lock:
             longer = next(texts, None)
         if longer is None:
-            evaluation = microworld.evaluate_answer(_size(shelf), request.instruction, text)
+            evaluation = microworld.evaluate_answer(request.instruction, text)
             yield {"text": text, "end": "whole", "judged": evaluation}
             return
         text = longer
