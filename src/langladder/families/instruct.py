@@ -28,7 +28,7 @@ from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.labelled.instructions import Message
 
 model, tokenizer = read_instructed("{folder}")
-prompt = (Message("user", "what is the capital of france ?"),)
+prompt = (Message("user", "in which country is paris ?"),)
 answers(model, ChatTemplate(tokenizer), [prompt], SamplingConfig(strategy="greedy", max_tokens=40))"""
 
 

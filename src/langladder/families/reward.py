@@ -45,7 +45,7 @@ from langladder.models.reward import RewardModel
 from langladder.text.labelled.instructions import Message
 
 model = RewardModel.load(Path("{folder}"))
-model.rewards([(Message("user", "what is the capital of france ?"), Message("assistant", "paris"))])  # (1,)"""
+model.rewards([(Message("user", "in which country is paris ?"), Message("assistant", "france"))])  # (1,)"""
     limits = "The reward estimates what the labeller prefers, and is unreliable for answers unlike the ranked ones."
 
     def settings(self, value: Values) -> type[Config]:

@@ -12,7 +12,7 @@ tokenizer = AutoTokenizer.from_pretrained("{folder}")  # puts `< bos >` before a
 
 model = GPT2LMHeadModel.from_pretrained("{folder}")
 tokenizer = AutoTokenizer.from_pretrained("{folder}")
-turns = [{"role": "user", "content": "what is the capital of france ?"}]
+turns = [{"role": "user", "content": "in which country is paris ?"}]
 inputs = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=True, return_tensors="pt")
 reply = model.generate(**inputs, do_sample=False, max_new_tokens=40)[0, inputs["input_ids"].shape[1] :]
 print(tokenizer.decode(reply, skip_special_tokens=True))""",

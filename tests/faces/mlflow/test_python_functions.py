@@ -57,7 +57,7 @@ from pipeline import ROOT
 from pipeline.tracking.models import write_copy, write_description
 from tests.models.spoken import saved_instructed
 
-LINES = ["the old king sleeps .", "the cat sleeps .", "what is the capital of france ?"]
+LINES = ["the old king sleeps .", "the cat sleeps .", "in which country is paris ? france"]
 WORDS = train_tokenizer(LINES, TokenizerConfig(kind="word", vocab_size=None))
 FACTS = [f"{asked}={answer}" for asked in QUESTIONS for answer in ("one", "two")]
 

@@ -1,6 +1,6 @@
 """A GPT without fine-tuning, prompted with plain text: it continues after examples and the instruction.
 
-    what is the capital of poland ? warsaw . what is the capital of france ?
+    in which country is rome ? italy . in which country is paris ?
 
 This is the baseline GPT-3 "prompted" in Ouyang et al. 2022, section 3.5. The examples are the shortest demonstrations
 of the same kind, as many as fit; for kinds without demonstrations, they are of any kind. The answer ends with its full

@@ -337,7 +337,7 @@ def chat(models: tuple[Path, ...], turns: tuple[str, ...], request: ChatRequest,
     \b
     Examples:
       langladder chat models/instruct/sft
-      langladder chat models/instruct/sft models/align/ppo --say "what is the capital of france ?"
+      langladder chat models/instruct/sft models/align/ppo --say "in which country is paris ?"
       langladder chat models/instruct/sft models/align/best_of_n
       langladder chat models/instruct/sft --best-of 16 --judge models/reward/reward
     """

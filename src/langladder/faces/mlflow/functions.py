@@ -55,7 +55,7 @@ from langladder.text.labelled.questions import Question
 from langladder.text.words.segmentation import CHOICES
 
 TEXT = "the old king sleeps ."
-INSTRUCTION = "what is the capital of france ?"
+INSTRUCTION = "in which country is paris ?"
 NEEDED = ("agent", "agents", "deed", "place")
 MOST_FRAMES = 100_000
 POINTER = "langladder.json"
@@ -183,7 +183,7 @@ class RewardFunction(ModelFunction[RewardModel]):
 
     inputs = (SchemaColumn("text"), SchemaColumn("answer"))
     outputs = (SchemaColumn("reward", "double"),)
-    row: ClassVar[Row] = {"text": INSTRUCTION, "answer": "paris"}
+    row: ClassVar[Row] = {"text": INSTRUCTION, "answer": "france"}
 
     @classmethod
     def load(cls, folder: Path) -> Self:
