@@ -133,7 +133,7 @@ def examples(shelf: Shelf, side: str) -> list[Example]:
 
     Args:
         side: a folder of data/clean/; `documents` and `beginnings`: the first lines of documents of `text`, the first
-            half of its lines; `instructions`: drawn by microworld's grammar, if that was learnt; `cases`: `CASES`
+            half of its lines; `instructions`: drawn from microworld, if that was learnt; `cases`: `CASES`
             whose words are known.
     """
     if side == "instructions":
