@@ -161,10 +161,10 @@ def test_a_line_can_be_read_alone_if_some_story_has_it() -> None:
     found = [read_alone(world(), line) is not None for line in spoiled]
     assert found == [bool(readers_after_anything(line)) for line in spoiled]
     assert 5 <= sum(found) <= len(found) - 5
-    for line in ("", ".", "the cows", "the cows sleep . .", "she", "anna"):
-        assert read_alone(world(), line.split()) is None
-    for line in ("in rome .", "coffee .", "where does he live ?", "anna is a cook from rome who likes tea ."):
-        assert read_alone(world(), line.split())
+    for text in ("", ".", "the cows", "the cows sleep . .", "she", "anna"):
+        assert read_alone(world(), text.split()) is None
+    for text in ("in rome .", "coffee .", "where does he live ?", "anna is a cook from rome who likes tea ."):
+        assert read_alone(world(), text.split())
 
 
 def test_what_a_line_says_of_the_state_is_the_same_whatever_was_said_before() -> None:
