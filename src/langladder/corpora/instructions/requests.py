@@ -41,9 +41,9 @@ DESCRIBED = 0.6  # share of phrases with an adjective
 ARTICLES = {"s": {"the": "la"}, "pl": {"the": "la", "two": "du"}}
 SORTS = {"place": "lands.town", "like": "likes.word", "job": "jobs.word", "person": "names.word"}
 """Sort of an answer (`questions.ASKED`) → the column with its words."""
-Found = TypeVar("Found")
-"""What `draw_statement` asks for → the words of the answer before its last."""
 VERBS = {"live": "lives in", "like": "likes", "job": "is a"}
+"""What `draw_statement` asks for → the words of the answer before its last."""
+Found = TypeVar("Found")
 
 # ---- facts -----------------------------------------------------------------------------------------------------------
 
