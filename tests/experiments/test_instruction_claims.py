@@ -25,7 +25,7 @@ NOISE = np.linspace(-0.01, 0.01, 40)  # of 40 prompts
 def settings(name: str) -> dict[str, Any]:
     """Of a file of conf/claim, at effort 1."""
     file = yaml.safe_load((ROOT / "conf" / "claim" / f"{name}.yaml").read_text(encoding="utf-8"))
-    changes: dict[str, Any] = {"effort": 1.0, "world": "small"}
+    changes: dict[str, Any] = {"effort": 1.0}
     return dict(file["settings"]) | changes
 
 
