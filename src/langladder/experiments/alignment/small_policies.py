@@ -51,6 +51,8 @@ from langladder.text.labelled.instructions import Dialogue, Ranking, ranking_of
 from langladder.text.labelled.templates import ChatTemplate
 
 Made = TypeVar("Made")
+DRAWN = (1, 2, 4)
+"""How many dialogues are drawn for each that is wanted, until enough fit into the context."""
 
 
 class Sets(NamedTuple):
@@ -256,27 +258,35 @@ class Chains:
         return found
 
     def _drawn(self) -> Sets:
-        config, drawing = self.config, InstructionsConfig()
+        config = self.config
         sizes = [config.count(number) for number in (config.demonstrations, config.ranked, config.prompts)]
         some = config.count(config.test_prompts)
         ends = np.cumsum(sizes).tolist()
-        shown = self._fitting(demonstrations(drawing, "train", ends[-1]))
-        held_out, test = (self._fitting(demonstrations(drawing, split, some)) for split in ("validation", "test"))
-        unseen = [one for one in demonstrations(drawing, "unseen", some) if one.kind != REWORDED]
+        shown = self._fitting("train", ends[-1])
         parts = shown[: ends[0]], shown[ends[0] : ends[1]], shown[ends[1] :]
-        found = Sets(*parts, held_out, test, self._fitting(unseen))
+        found = Sets(*parts, *(self._fitting(split, some) for split in ("validation", "test", "unseen")))
         if least := [name for name, some in found._asdict().items() if len(some) < LEAST // 2]:
             raise InputError(
                 f"claim.settings: there are too few instructions for {', '.join(least)}; set demonstrations, ranked or "
-                "prompts lower"
+                "prompts lower, or context higher"
             )
         return found
 
-    def _fitting(self, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
-        """Those that the context holds, with room for `max_new_tokens` after the prompt."""
-        kept = with_room(dialogues, self.template, self.config.context - self.config.max_new_tokens)
-        rows = self.template.rows([one.messages for one in kept])
-        return [one for one, row in zip(kept, rows, strict=True) if len(row.ids) <= self.config.context]
+    def _fitting(self, split: str, count: int) -> list[Dialogue]:
+        """So many dialogues that the context holds, with room for `max_new_tokens` after the prompt; fewer if few fit.
+
+        Kinds that training has in other words are left out.
+        """
+        context, kept = self.config.context, list[Dialogue]()
+        for times in DRAWN:
+            drawn = demonstrations(InstructionsConfig(), split, times * count)
+            drawn = [one for one in drawn if one.kind != REWORDED]
+            prompts = with_room(drawn, self.template, context - self.config.max_new_tokens)
+            rows = self.template.rows([one.messages for one in prompts])
+            kept = [one for one, row in zip(prompts, rows, strict=True) if len(row.ids) <= context][:count]
+            if len(kept) == count:
+                break
+        return kept
 
 
 def _plain(noise: Any) -> Any:
