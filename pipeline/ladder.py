@@ -42,8 +42,8 @@ DATA = "LANGLADDER_DATA"
 """The environment variable that a ladder's paths can begin with: the folder of the public sets (docs/data.md)."""
 LINKED = ("conf", "dvc.yaml", ".dvcignore", *(("requirements.txt",) if INSTALLED else ("src", "pipeline")))
 GENERATED = ("data", "models")  # if paths.* names something that the ladder itself makes
-WITH_TREES = "microworld_sentences"
-"""Labelled texts for the classifiers that read trees, instead of microworld's documents."""
+WITH_TREES = "microworld_reviews"
+"""Labelled texts for the classifiers that read trees, instead of microworld's stories."""
 HEADER = "# Written by `make repro LADDER={}` from the params.yaml of the checkout. Edit that one{}.\n"
 
 

@@ -14,7 +14,8 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 
 from microworld.engine import Line, World, world
-from microworld.lexicon import MOODS, SUBJECTS, table
+from microworld.grammar import Rule
+from microworld.lexicon import HERE, MOODS, SUBJECTS, table
 from microworld.notation import RuleError
 from microworld.translation import Translation
 
@@ -186,6 +187,37 @@ def part_of_speech(words: list[str], kinds: list[str], place: int) -> str:
 def _entity(words: list[str], kinds: list[str], place: int) -> str:
     kind = ENTITIES.get(kinds[place].partition(".")[0], "")
     return f"B-{kind}" if kind and words[place] not in _languages() else "O"
+
+
+NAMED = {"person": "PER", "place": "LOC", "organisation": "ORG"}
+"""Rule of names.rules → what its words name."""
+
+
+def draw_names(rng: Random) -> Iterator[dict[str, list[str]]]:
+    """Sentences without end with names of persons, places and organisations, of one to three words.
+
+    Yields:
+        words, tags: IOB2. Of a name that several kinds share, the words may not show the kind.
+    """
+    here = _names()
+    while True:
+        (line,) = here.draw(rng, 1)
+        tagged = _named(here.start, iter(line.words), iter(line.ways))
+        yield {"words": line.words, "tags": [tag for _, tag in tagged]}
+
+
+def _named(rule: Rule, words: Iterator[str], ways: Iterator[int]) -> list[tuple[str, str]]:
+    found = list[tuple[str, str]]()
+    for symbol in rule.ways[next(ways)]:
+        found += _named(symbol, words, ways) if isinstance(symbol, Rule) else [(next(words), "O")]
+    if kind := NAMED.get(rule.call.rule):
+        return [(word, f"{'I' if place else 'B'}-{kind}") for place, (word, _) in enumerate(found)]
+    return found
+
+
+@cache
+def _names() -> World:
+    return World(path=HERE / "names.rules")
 
 
 @cache

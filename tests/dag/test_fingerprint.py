@@ -148,7 +148,7 @@ def test_a_corpus_depends_on_what_makes_it_alone() -> None:
     made = {key: modules_of("corpus", {"corpus": {"_maker_": one.function}}) for key, one in sources.items()}
     for (side, kind), modules in made.items():
         reads = side in ("questions", "instructions")  # their rows stand in one module with those who read files
-        drawn = kind in ("microworld", "sentences", "stories")
+        drawn = kind in ("microworld", "stories")
         assert not drawn or reads or "langladder.text.read.files" not in modules, side
         older = kind == "sentences"
         assert ("langladder.corpora.grammar" in modules) == older

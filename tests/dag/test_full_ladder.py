@@ -41,7 +41,7 @@ def test_every_rung_is_listed_and_params_stay(project: Path) -> None:
     assert (own.pop("prompted"), listed.pop("prompted")) == ("lm", "tune")
     assert (own.pop("corpora"), listed.pop("corpora")) == ([], ["instructions"])
     # Some rungs read trees.
-    assert (own.pop("labels"), listed.pop("labels")) == ("microworld", "microworld_sentences")
+    assert (own.pop("labels"), listed.pop("labels")) == ("microworld", "microworld_reviews")
     assert {key: listed[key] for key in own} == own  # so that what both make is made once
     assert yaml.safe_load((copy / "dvc.yaml").read_text()) == yaml.safe_load((project / "dvc.yaml").read_text())
 

@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from langladder.corpora.labelled import LabelledWorldConfig, TaggedWorldConfig, write_labels, write_tags
-from langladder.corpora.microworld import MicroworldConfig, generate_parallel, generate_text, write_truth
+from langladder.corpora.stories import (
+    LabelledStoriesConfig,
+    PairedStoriesConfig,
+    StoriesConfig,
+    TaggedStoriesConfig,
+    write_labels,
+    write_pairs,
+    write_stories,
+    write_tags,
+)
 from langladder.experiments.experiment import Data
 from langladder.experiments.training import train_language_model
 from langladder.models.language.gpt import GPT, GPTConfig
@@ -17,7 +25,6 @@ from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig
 from langladder.tasks.settings import LMTrainingConfig
 from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels, clean_tags
-from langladder.text.storage.tables import write_table
 from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_sides, training_text
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
@@ -27,16 +34,12 @@ from langladder.text.tokenize.tokenizers import TokenizerConfig
 def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     """Text, sentence pairs, labelled texts, tagged sentences, agreement pairs and models, as the stages leave them."""
     folder = tmp_path_factory.mktemp("experiments")
-    source = MicroworldConfig(size="tiny", seed=1)
-    tables = generate_text(source)
-    for split, table in tables.items():
-        write_table(folder / "clean" / split, table)
-    write_truth(source, folder / "truth", tables["train"])
+    write_stories(StoriesConfig(size="tiny", seed=1), folder / "clean")
     tokenizer = train_tokenizer(training_text(folder / "clean"), TokenizerConfig(kind="bpe_bytes", vocab_size=400))
     encode_corpus(folder / "clean", tokenizer, folder / "tokens")
-    _write_pairs(source, folder)
+    _write_pairs(folder)
     models = {name: folder / "models" / name for name in ("kneser_ney", "lstm", "gpt")}
-    agreement = folder / "truth" / "agreement.jsonl"
+    agreement = folder / "clean" / "truth" / "agreement.jsonl"
     found = Data(text=folder / "tokens", parallel=folder / "pairs", agreement=agreement, models=models)
     found = replace(found, clean=folder / "clean", labels=folder / "labels", tags=folder / "tags")
     _write_labelled(found, folder)
@@ -46,10 +49,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     return found
 
 
-def _write_pairs(source: MicroworldConfig, folder: Path) -> None:
+def _write_pairs(folder: Path) -> None:
     clean = folder / "clean_pairs"
-    for split, table in generate_parallel(source).items():
-        write_table(clean / f"{split}.parquet", table)
+    write_pairs(PairedStoriesConfig(size="tiny", seed=1), clean)
     shared = TokenizerConfig(kind="bpe_bytes", vocab_size=400)
     tokenizer = train_tokenizer(training_sides(clean, ["source", "target"]), shared)
     encode_pairs(clean, tokenizer, tokenizer, folder / "pairs")
@@ -57,9 +59,10 @@ def _write_pairs(source: MicroworldConfig, folder: Path) -> None:
 
 def _write_labelled(data: Data, folder: Path) -> None:
     as_it_is = CleanLabelledConfig(iid=True)
-    write_labels(LabelledWorldConfig(size="tiny", seed=1), folder / "raw_labels")
+    reviews = LabelledStoriesConfig(size="tiny", seed=1, task="reviews", examples=480)
+    write_labels(reviews, folder / "raw_labels")
     clean_labels(folder / "raw_labels", data.labels, as_it_is, seed=1)
-    write_tags(TaggedWorldConfig(size="tiny", seed=1), folder / "raw_tags")
+    write_tags(TaggedStoriesConfig(size="tiny", seed=1, examples=480), folder / "raw_tags")
     clean_tags(folder / "raw_tags", data.tags, as_it_is, seed=1)
 
 

@@ -131,11 +131,11 @@ def test_bases_that_are_no_rungs_are_report_module_their_name() -> None:
 
 
 def test_classifiers_are_compared_on_the_labelled_texts(data: Data) -> None:
-    config = ReadingComparisonConfig.model_validate(READING | {"effort": 1.0, "seeds": 2})
+    config = ReadingComparisonConfig.model_validate(READING | {"effort": 1.0, "max_steps": 200, "seeds": 2})
     found = LabelComparison(config).run(data, seed=1, progress=lambda _: None)
     by = {str(row[1]): row for row in found.rows}
     assert set(by) == {"plain", "wide", "counted", "slow"}
-    assert by["counted"][2] == 2.0  # parameters: a count of each label
+    assert by["counted"][2] == 5.0  # parameters: a count of each label
     assert float(by["plain"][3] or 0) > float(by["counted"][3] or 1)
     assert found.reason == "2 seeds, 5 are needed" or "has not learnt" in found.reason
 
@@ -157,7 +157,7 @@ def test_frozen_vectors_are_not_among_what_is_learnt(data: Data) -> None:
     )
     assert isinstance(tuned, float)
     assert isinstance(frozen, float)
-    assert frozen == 12 * 12 + 12 + 2 * 12 + 2
+    assert frozen == 12 * 12 + 12 + 5 * 12 + 5
     assert tuned > frozen
 
 
@@ -172,17 +172,17 @@ def test_shuffled_texts_hold_the_same_words_without_their_trees() -> None:
 
 def test_reviews_are_drawn_anew_and_their_operators_counted() -> None:
     before: set[str] = set()
-    first = drawn_reviews(50, size="tiny", seed=1, degrees=False, before=before)
-    second = drawn_reviews(50, size="tiny", seed=1, degrees=True, before=before)
+    first = drawn_reviews(50, seed=1, degrees=False, before=before)
+    second = drawn_reviews(50, seed=1, degrees=True, before=before)
     assert not {one.text for one in first} & {one.text for one in second}
     assert {one.label for one in first} == {"negative", "positive"}
     assert {one.label for one in second} <= set("01234")
-    assert operators(Example("anna doubts that the film was not boring , but moving .")) == 3
-    assert operators(Example("the film was very good .")) == 0
+    assert operators(Example("anna doubted that the cake was not ugly , but the pie was lovely .")) == 3
+    assert operators(Example("the cake was very lovely .")) == 0
 
 
 def test_on_drawn_reviews_the_train_texts_hold_no_test_text(data: Data) -> None:
-    values = READING | {"world": "tiny", "train_texts": 1000, "test_texts": 400, "metric": "composed"}
+    values = READING | {"train_texts": 1000, "test_texts": 400, "metric": "composed"}
     comparison = ReviewComparison(ReviewComparisonConfig.model_validate(values))
     texts = comparison.texts(data)
     assert [len(part) for part in texts[1:]] == [100, 40, 40]
@@ -212,7 +212,7 @@ def test_trees_lead_where_they_do_beyond_what_was_trained() -> None:
 def test_composition_measures_as_many_reviews_of_every_length_and_trains_on_short_ones() -> None:
     expect = [{"each": ["tree"], "is": "better", "than": "mean", "margin": 0.01}]
     variants = {"tree": {"rung": "tree"}, "mean": {"rung": "mean"}}
-    settings: dict[str, Any] = {"rungs": {"mean": MEAN, "tree": TREE}, "bases": ["reader"], "world": "tiny"}
+    settings: dict[str, Any] = {"rungs": {"mean": MEAN, "tree": TREE}, "bases": ["reader"]}
     settings |= {"variants": variants, "expect": expect}
     config = CompositionConfig.model_validate(settings | {"effort": 0.02, "longest": 3, "most_trained": 1})
     experiment = Composition(config)
@@ -237,7 +237,7 @@ def test_hidden_words_show_nothing_of_themselves() -> None:
 
 def test_a_tagger_learns_in_the_bare_loop_and_its_hidden_words_are_counted_apart(data: Data) -> None:
     variants = {"softmax": {}, "crf": {"output": "crf"}}
-    values = TAGGING | {"effort": 1.0, "max_steps": 80, "train_sentences": 200, "test_sentences": 60, "world": "tiny"}
+    values = TAGGING | {"effort": 1.0, "max_steps": 200, "train_sentences": 200, "test_sentences": 60}
     comparison = NameComparison(NameComparisonConfig.model_validate(values | {"variants": variants}))
     sentences = comparison.sentences(data)
     assert set(sentences.tags) >= {"B-PER", "I-PER", "O"}

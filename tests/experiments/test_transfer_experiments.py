@@ -178,7 +178,7 @@ def test_what_is_frozen_does_not_learn_and_variants_share_their_body(data: Data)
     config = TransferComparisonConfig.model_validate(COMPARED)
     found = TransferComparison(config).run(data, seed=1, progress=told)
     parameters = {str(row[1]): row[2] for row in found.rows}
-    assert parameters["frozen"] == 16 * 2 + 2 + 3 + 1  # head, and the mix of embeddings and two layers
+    assert parameters["frozen"] == 16 * 5 + 5 + 3 + 1  # head, and the mix of embeddings and two layers
     assert float(parameters["tuned"] or 0) > 6000
 
 

@@ -25,6 +25,7 @@ from microworld.corpora import SIZES, Size, Tagging, Task, draw_labels, draw_pai
 from microworld.engine import world
 from microworld.floors import window_floor
 from microworld.questions import draw_entailment, draw_kinds
+from microworld.reviews import draw_reviews
 from microworld.truth import write_questions
 
 SEEN = (0, 1, 4)
@@ -126,9 +127,9 @@ def write_pairs(config: PairedStoriesConfig, folder: Path) -> dict[str, Any]:
 class LabelledStoriesConfig(_Drawn):
     """Settings of labelled texts; `examples`: of the training split, instead of the number that belongs to the size."""
 
-    task: Task | Literal["questions", "entailment"] = "mood"
+    task: Task | Literal["questions", "entailment", "reviews"] = "mood"
     examples: int | None = Field(default=None, ge=10)
-    ambiguity: float = Field(default=0.3, ge=0, lt=1)  # share of the questions, or pairs, whose words do not tell
+    ambiguity: float = Field(default=0.3, ge=0, lt=1)  # share of questions, pairs or opinions whose words do not tell
 
 
 def write_labels(config: LabelledStoriesConfig, folder: Path) -> dict[str, Any]:
@@ -158,6 +159,8 @@ def _labelled(config: LabelledStoriesConfig, split: str, count: int) -> Iterator
         return draw_kinds(Random(f"{config.seed} kinds {split}"), config.ambiguity)
     if config.task == "entailment":
         return draw_entailment(Random(f"{config.seed} entailment {split}"), config.ambiguity)
+    if config.task == "reviews":
+        return draw_reviews(Random(f"{config.seed} reviews {split}"), config.ambiguity)
     return draw_labels(config.seed, split, count, config.task)
 
 

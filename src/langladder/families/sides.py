@@ -66,7 +66,6 @@ _DECLARED = (
         unit="lines",
         group="corpus",
         sources={
-            "sentences": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_text"),
             "stories": Source(f"{_STORIES}.StoriesConfig", f"{_STORIES}.write_stories"),
             "files": Source(f"{_READ}.files.TextSource", f"{_READ}.files.read_text"),
             "hub": Source(f"{_READ}.hub.HubSource", f"{_READ}.hub.read_hub"),
@@ -83,7 +82,6 @@ _DECLARED = (
         unit="pairs",
         group="parallel",
         sources={
-            "sentences": Source(f"{_CORPORA}.microworld.MicroworldConfig", f"{_CORPORA}.microworld.write_parallel"),
             "stories": Source(f"{_STORIES}.PairedStoriesConfig", f"{_STORIES}.write_pairs"),
             "files": Source(f"{_READ}.pairs.ParallelSource", f"{_READ}.pairs.read_parallel"),
             "hub": Source(f"{_READ}.hub.HubParallelSource", f"{_READ}.hub.read_hub_parallel"),
@@ -100,7 +98,6 @@ _DECLARED = (
         unit="examples",
         group="labels",
         sources={
-            "sentences": Source(f"{_CORPORA}.labelled.LabelledWorldConfig", f"{_CORPORA}.labelled.write_labels"),
             "stories": Source(f"{_STORIES}.LabelledStoriesConfig", f"{_STORIES}.write_labels"),
             "files": Source(f"{_LABELLED}.label_files.LabelledSource", f"{_LABELLED}.label_files.read_labels"),
         },

@@ -1,8 +1,8 @@
 """Trees against sequences by length of composition (Tai et al. 2015, section 6.1; Bowman et al. 2015, "Tree-Structured
 Composition in Neural Networks without Tree-Structured Architectures").
 
-Reviews from microworld's grammar, labelled from very negative to very positive. Operators combine the parts into the
-label of the whole (`drawn_reviews.operators`): "doubts that the film was not boring, but moving" has three. The
+Reviews of microworld, labelled from very negative to very positive. Operators combine the parts into the label of the
+whole (`drawn_reviews.operators`): "anna doubted that the cake was not ugly , but the pie was lovely" has three. The
 networks are trained on reviews with few operators, and are measured on reviews with the same number and with more. The
 correct trees are given.
 """
@@ -12,7 +12,6 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from langladder.corpora.lexicon import Size
 from langladder.experiments.comparison import Change, Measure, Scored
 from langladder.experiments.declaration import Metric
 from langladder.experiments.experiment import Data
@@ -38,7 +37,6 @@ class CompositionConfig(ReadingConfig, RungComparisonConfig):
     most_trained: int = Field(default=3, ge=0)  # maximum operators of the training reviews
     train_texts: int = Field(default=3000, ge=8)
     each: int = Field(default=100, ge=8)  # test reviews of each number of operators, at effort 1 and above
-    world: Size = "small"
 
     @model_validator(mode="after")
     def _fit(self) -> Self:
@@ -117,4 +115,4 @@ class Composition(RungComparison[CompositionConfig]):
         return found[:count]
 
     def _drawn(self, count: int, seed: int, before: set[str]) -> list[Example]:
-        return drawn_reviews(count, size=self.config.world, seed=seed, degrees=True, before=before)
+        return drawn_reviews(count, seed=seed, degrees=True, before=before)

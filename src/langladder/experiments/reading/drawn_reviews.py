@@ -1,4 +1,4 @@
-"""Reviews that an experiment draws from microworld's grammar, independent of the pipeline's labels.
+"""Reviews that an experiment draws from microworld, independent of the pipeline's labels.
 
 No review is ambiguous, so every error means that a classifier has not learnt something. `operators` counts the words
 that change the meaning of the rest: negation, doubt, and conjunctions after which one side determines the label.
@@ -6,26 +6,22 @@ that change the meaning of the rest: negation, doubt, and conjunctions after whi
 
 from random import Random
 
-from langladder.corpora.labelled import LabelledWorldConfig, drawing
-from langladder.corpora.lexicon import Size
-from langladder.corpora.rules.reviews import DENIALS
 from langladder.text.labelled.labelled import Example
+from microworld.reviews import LEVELS, OPERATORS, POLARITY, draw_reviews
 
-OPERATORS = frozenset({"not", "but", "and", "although", *DENIALS})
 
-
-def drawn_reviews(count: int, *, size: Size, seed: int, degrees: bool, before: set[str]) -> list[Example]:
+def drawn_reviews(count: int, *, seed: int, degrees: bool, before: set[str]) -> list[Example]:
     """`count` reviews with their trees. They are not in the texts of `before`, and are added to it.
 
     Args:
         degrees: labels 0 (very negative) to 4 instead of negative and positive.
     """
-    draw = drawing(LabelledWorldConfig(size=size, task="sentiment_5" if degrees else "sentiment", ambiguity=0.0))
-    random, found = Random(seed), list[Example]()
-    while len(found) < count:
-        row = draw(random)
+    found = list[Example]()
+    for row in draw_reviews(Random(seed), 0.0, LEVELS if degrees else POLARITY):
         if row["text"] not in before:
             found.append(Example(row["text"], label=row["label"], tree=row["tree"]))
+        if len(found) == count:
+            break
     before.update(example.text for example in found)
     return found
 

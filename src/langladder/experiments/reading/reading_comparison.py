@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from langladder.corpora.lexicon import Size
 from langladder.data.batches import generator
 from langladder.embeddings.base import WordVectors
 from langladder.experiments.comparison import Change, Measure, Scored, Values
@@ -139,7 +138,6 @@ class ReviewComparisonConfig(ReadingComparisonConfig):
     """Settings of `ReviewComparison`."""
 
     metric: Literal["accuracy", "loss", "composed"] = "accuracy"  # type: ignore[assignment]
-    world: Size = "small"
     train_texts: int = Field(default=2000, ge=8)
     test_texts: int = Field(default=500, ge=8)
 
@@ -159,7 +157,7 @@ class ReviewComparison(LabelComparison):
         """See `LabelComparison.texts`; train is drawn last, so that it contains no text of another split."""
         del data
         config, before = self.config, set[str]()
-        how: dict[str, Any] = {"size": config.world, "degrees": False, "before": before}
+        how: dict[str, Any] = {"degrees": False, "before": before}
         test = drawn_reviews(max(40, config.fewer(config.test_texts)), seed=1, **how)
         validation = drawn_reviews(max(40, config.fewer(config.train_texts) // 8), seed=2, **how)
         train = drawn_reviews(max(40, config.fewer(config.train_texts)), seed=3, **how)

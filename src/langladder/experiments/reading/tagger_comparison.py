@@ -9,6 +9,7 @@ Shape legend: B sentences, T words.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from itertools import islice
 from random import Random
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -16,8 +17,6 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from langladder.corpora.labelled import TaggedWorldConfig, drawing
-from langladder.corpora.lexicon import Size
 from langladder.data.batches import generator
 from langladder.experiments.comparison import Change, Measure, Scored
 from langladder.experiments.declaration import Metric
@@ -34,6 +33,7 @@ from langladder.models.tagging.tagger_words import SentenceBatch, TaggerWords
 from langladder.tasks.settings import TaggerTraining
 from langladder.tasks.tagging import TaggedBatch, TaggedBatches, Tagging
 from langladder.text.labelled.labelled import Tagged, bad_steps
+from microworld.corpora import draw_names
 
 HIDDEN = "<hidden>"
 VALIDATIONS = 5
@@ -207,7 +207,6 @@ class NameComparisonConfig(TaggerComparisonConfig):
     """Settings of `NameComparison`."""
 
     metric: Literal["accuracy", "hidden", "f1", "invalid"] = "f1"  # type: ignore[assignment]
-    world: Size = "small"
 
 
 class NameComparison(TaggerComparison):
@@ -226,15 +225,11 @@ class NameComparison(TaggerComparison):
         """See `TaggerComparison.sentences`."""
         del data
         config = self.config
-        draw = drawing(TaggedWorldConfig(size=config.world, task="entities"))
         test, before = max(LEAST, config.fewer(config.test_sentences)), set[tuple[str, ...]]()
         parts = list[list[Tagged]]()
         for count in (test, test, max(LEAST, config.fewer(config.train_sentences))):  # train has none of the others
-            random, rows = Random(len(parts) + 1), list[Tagged]()
-            while len(rows) < count:
-                row = draw(random)
-                if tuple(row["words"]) not in before:
-                    rows.append(Tagged(tuple(row["words"]), tuple(row["tags"])))
+            drawn = (Tagged(tuple(row["words"]), tuple(row["tags"])) for row in draw_names(Random(len(parts) + 1)))
+            rows = list(islice((row for row in drawn if row.words not in before), count))
             before.update(row.words for row in rows)
             parts.append(rows)
         tags = sorted({tag for part in parts for row in part for tag in row.tags or ()})
