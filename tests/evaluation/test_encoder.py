@@ -2,17 +2,14 @@
 
 import math
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from langladder.corpora.microworld import grammar
 from langladder.decoding.fill import fill, gapped
 from langladder.evaluation.encoder import evaluate_encoder, fill_rows, pseudo_scores
-from langladder.evaluation.true_gaps import Truth, gap_log_probs, hidden_words, known_truth, true_scores
+from langladder.evaluation.true_gaps import gap_log_probs, hidden_words, is_microworld, true_scores
 from langladder.ground.errors import InputError
 from langladder.models.encoders.bert import BERT, BERTConfig
 from langladder.tasks.settings import EncoderEvaluation
@@ -24,29 +21,11 @@ from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from microworld import corpora, engine
 
 
-@pytest.fixture(scope="module")
-def world() -> tuple[list[str], list[float]]:
-    """Sentences of microworld, tiny, with their probabilities."""
-    random, drawn = Random(1), []
-    for _ in range(60):
-        tree, log_prob = grammar("tiny").sample(random)
-        drawn.append((" ".join(tree.source()), log_prob))
-    return [one for one, _ in drawn], [p for _, p in drawn]
-
-
-def in_documents(lines: list[str]) -> list[list[str]]:
-    return [lines[start : start + 10] for start in range(0, len(lines), 10)]
+Stories = tuple[list[list[str]], list[float]]
 
 
 @pytest.fixture(scope="module")
-def known(world: tuple[list[str], list[float]]) -> Truth:
-    found = known_truth(in_documents(world[0]), world[1])
-    assert found is not None
-    return found
-
-
-@pytest.fixture(scope="module")
-def drawn() -> tuple[list[list[str]], list[float]]:
+def drawn() -> Stories:
     """Stories of microworld, with the probabilities of their lines."""
     rows = corpora.draw_text(2, "test", 0, 8).to_pylist()
     lines = [[row["text"] for row in rows if row["document"] == number] for number in range(8)]
@@ -54,8 +33,8 @@ def drawn() -> tuple[list[list[str]], list[float]]:
 
 
 @pytest.fixture(scope="module")
-def tokenizer(world: tuple[list[str], list[float]]) -> Tokenizer:
-    return train_tokenizer(world[0], TokenizerConfig(kind="bpe_bytes", vocab_size=420))
+def tokenizer(drawn: Stories) -> Tokenizer:
+    return train_tokenizer([line for story in drawn[0] for line in story], TokenizerConfig(kind="bpe_bytes", vocab_size=420))
 
 
 def make(tokenizer: Tokenizer, *, pairs: bool = True) -> BERT:
@@ -64,8 +43,8 @@ def make(tokenizer: Tokenizer, *, pairs: bool = True) -> BERT:
     return BERT(config, tokenizer.full_vocab_size).eval()
 
 
-def write(tokenizer: Tokenizer, lines: list[str], path: Path) -> TokenStream:
-    ids = [np.concatenate([framed(tokenizer.encode(line)) for line in document]) for document in in_documents(lines)]
+def write(tokenizer: Tokenizer, documents: list[list[str]], path: Path) -> TokenStream:
+    ids = [np.concatenate([framed(tokenizer.encode(line)) for line in document]) for document in documents]
     TokenStream.write(path, ids)
     return TokenStream.open(path)
 
@@ -102,31 +81,29 @@ def test_pseudo_likelihood_reads_long_sentences_in_parts(tokenizer: Tokenizer) -
 
 
 @pytest.mark.parametrize("pairs", [True, False])
-def test_rows_with_gaps(tokenizer: Tokenizer, world: Any, tmp_path: Path, pairs: bool) -> None:
+def test_rows_with_gaps(tokenizer: Tokenizer, drawn: Stories, tmp_path: Path, pairs: bool) -> None:
     model = make(tokenizer, pairs=pairs)
-    stream = write(tokenizer, world[0], tmp_path / "test.arrow")
+    stream = write(tokenizer, drawn[0], tmp_path / "test.arrow")
     scores = fill_rows(model, tokenizer, stream, length=48, share=0.15, tokens=10**6)
     assert scores.masked > 50 and 0 <= scores.accuracy <= 1
     assert scores.cross_entropy == pytest.approx(math.log(tokenizer.full_vocab_size), rel=0.1)
     assert (scores.next_sentence is not None) == pairs
 
 
-def test_the_process_is_known_by_its_probabilities(world: Any, drawn: Any) -> None:
-    sentences, log_probs = world
-    for documents, known, whole in ((in_documents(sentences), log_probs, False), (*drawn, True)):
-        found = known_truth(documents, known)
-        assert found is not None and found.documents == whole
-        assert known_truth(documents, [None] * len(known)) is None
-        assert known_truth(documents, [p - 1 for p in known]) is None
+def test_the_process_is_known_by_its_probabilities(drawn: Stories) -> None:
+    documents, known = drawn
+    assert is_microworld(documents, known)
+    assert not is_microworld(documents, [None] * len(known))
+    assert not is_microworld(documents, [p - 1 for p in known])
+    assert not is_microworld([["the cat sat ."], *documents], [-3.0, *known])
+    assert not is_microworld([], [])
 
 
-def test_what_is_true_of_a_document_depends_on_all_of_it(tokenizer: Tokenizer, drawn: Any) -> None:
+def test_what_is_true_of_a_document_depends_on_all_of_it(tokenizer: Tokenizer, drawn: Stories) -> None:
     """The truth is the document's; the model sees the lines that a row of its training would hold, and no more."""
-    documents, log_probs = drawn
-    known = known_truth(documents, log_probs)
-    assert known is not None
+    documents, _ = drawn
     alone, some, many = (
-        hidden_words(known, tokenizer, documents, 12, room=room, most_lines=most)
+        hidden_words(tokenizer, documents, 12, room=room, most_lines=most)
         for room, most in ((90, 1), (90, None), (250, 3))
     )
     assert len(alone) == len(some) == len(many) > 6
@@ -146,14 +123,9 @@ def test_what_is_true_of_a_document_depends_on_all_of_it(tokenizer: Tokenizer, d
             assert p == pytest.approx(possible[word] / sum(possible[other] for other in short.truth))
 
 
-def test_of_independent_sentences_the_model_sees_one(tokenizer: Tokenizer, known: Truth, world: Any) -> None:
-    found = hidden_words(known, tokenizer, in_documents(world[0]), 12, room=200)
-    assert {tokenizer.decode(one.ids) for one in found} == {" ".join(one.words) for one in found}
-
-
-def test_a_model_that_knew_the_truth_would_reach_it(tokenizer: Tokenizer, known: Truth, world: Any) -> None:
+def test_a_model_that_knew_the_truth_would_reach_it(tokenizer: Tokenizer, drawn: Stories) -> None:
     """The scores of the true distribution are its own; a flat one is worse; every word is one token in its place."""
-    hidden = hidden_words(known, tokenizer, in_documents(world[0]), 25, room=200)
+    hidden = hidden_words(tokenizer, drawn[0], 25, room=200, most_lines=1)
     assert len(hidden) > 15
     size = tokenizer.full_vocab_size
     exact = torch.full((len(hidden), size), -torch.inf)
@@ -174,9 +146,9 @@ def test_a_model_that_knew_the_truth_would_reach_it(tokenizer: Tokenizer, known:
     assert true_scores([], exact) is None
 
 
-def test_the_model_is_asked_at_the_hidden_word(tokenizer: Tokenizer, known: Truth, world: Any) -> None:
+def test_the_model_is_asked_at_the_hidden_word(tokenizer: Tokenizer, drawn: Stories) -> None:
     model = make(tokenizer)
-    hidden = hidden_words(known, tokenizer, in_documents(world[0]), 5, room=46)
+    hidden = hidden_words(tokenizer, drawn[0], 5, room=46)
     together = gap_log_probs(model, hidden)
     for row, one in zip(together, hidden, strict=True):
         tokens = torch.from_numpy(model.framed(one.ids)[0])[None]
@@ -187,9 +159,10 @@ def test_the_model_is_asked_at_the_hidden_word(tokenizer: Tokenizer, known: Trut
         torch.testing.assert_close(row, scores, atol=1e-4, rtol=1e-4)
 
 
-def test_the_whole_page(tokenizer: Tokenizer, world: Any, tmp_path: Path) -> None:
-    sentences, log_probs = world
-    stream = write(tokenizer, sentences, tmp_path / "test.arrow")
+def test_the_whole_page(tokenizer: Tokenizer, drawn: Stories, tmp_path: Path) -> None:
+    documents, log_probs = drawn
+    sentences = [line for story in documents for line in story]
+    stream = write(tokenizer, documents, tmp_path / "test.arrow")
     settings = EncoderEvaluation(tokens=500, sentences=5, words=6, shown=3)
     page = evaluate_encoder(
         make(tokenizer), tokenizer, stream, sentences, log_probs, name="one", length=48, settings=settings
@@ -200,13 +173,13 @@ def test_the_whole_page(tokenizer: Tokenizer, world: Any, tmp_path: Path) -> Non
     assert {"masked_accuracy", "pseudo_perplexity_per_word", "hidden_word_divergence"} <= set(figures)
     assert type(page).model_validate(page.model_dump(mode="json")) == page
     foreign = evaluate_encoder(
-        make(tokenizer), tokenizer, stream, sentences, [None] * 60, name="one", length=48, settings=settings
+        make(tokenizer), tokenizer, stream, sentences, [None] * len(sentences), name="one", length=48, settings=settings
     )
     assert foreign.truth is None and not foreign.gaps
 
 
-def test_gaps_of_a_sentence_are_filled(tokenizer: Tokenizer, world: Any) -> None:
-    model, line = make(tokenizer), world[0][0].split()
+def test_gaps_of_a_sentence_are_filled(tokenizer: Tokenizer, drawn: Stories) -> None:
+    model, line = make(tokenizer), drawn[0][0][0].split()
     sentence = " ".join([line[0], "<mask>", *line[2:-1], "<mask>"])
     ids = gapped(tokenizer, sentence)
     assert (ids == tokenizer.special_id("<mask>")).sum() == 2

@@ -29,7 +29,7 @@ from langladder.evaluation.true_gaps import (
     TrueScores,
     gap_log_probs,
     hidden_words,
-    known_truth,
+    is_microworld,
     true_scores,
 )
 from langladder.ground.errors import InputError
@@ -180,10 +180,9 @@ def evaluate_encoder(
     chosen = np.linspace(0, len(lines) - 1, min(settings.sentences, len(lines))).astype(np.int64).tolist()
     words = sum(len(split(sentences[line])) for line in chosen)
     documents = documents_of(test, sentences)
-    truth = known_truth(documents, log_probs) if settings.words else None
     hidden = []
-    if truth is not None:
-        hidden = hidden_words(truth, tokenizer, documents, settings.words, room=length - 2, most_lines=most_lines)
+    if settings.words and is_microworld(documents, log_probs):
+        hidden = hidden_words(tokenizer, documents, settings.words, room=length - 2, most_lines=most_lines)
     log_probs_of_gaps = gap_log_probs(model, hidden) if hidden else torch.zeros(0, model.vocab_size)
     return EncoderPage(
         name=name,

@@ -1,27 +1,21 @@
 """The distance of an encoder's predictions for a gap from the true distribution, if the process of the text is known.
 
-What is compared: one word of a line of microworld is hidden, a word that the tokenizer writes as one token, by one
+What is compared: one word of a story of microworld is hidden, a word that the tokenizer writes as one token, by one
 `<mask>`. One gap stands for one token, so the truth is
 
-    P(w | the rest, w is one token) = P(document with w) / Σ_v P(document with v),   v over words of one token
+    P(w | the rest, w is one token) = P(story with w) / Σ_v P(story with v),   v over words of one token
 
 and the model's is its probability of that token, over all tokens. A model that knew the process would reach it. The
-truth knows the whole document; the model sees as many of its lines around the gap as a row of its training holds. Of
-independent sentences the rest is the sentence alone, for both.
+truth knows the whole story; the model sees as many of its lines around the gap as a row of its training holds.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
 
-from langladder.corpora import word_distributions
-from langladder.corpora.grammar import Grammar
-from langladder.corpora.microworld import SENTENCE_COUNTS, grammar
-from langladder.corpora.word_distributions import GapWords
 from langladder.data.batches import generator
 from langladder.evaluation.page import LOGGED, Measured, Metric
 from langladder.ground.progress import tracked
@@ -32,8 +26,7 @@ from langladder.text.tokenize.tokenizers import Tokenizer, word_pieces
 from microworld.engine import world
 
 SURE = 3
-"""Number of sentences that are checked: a process must give their stored probabilities to count as the text's
-process."""
+"""Number of lines that are checked: microworld must give their stored probabilities to count as the text's process."""
 
 POSITION_SEED = 23  # so that positions are drawn independently of everything else
 
@@ -87,20 +80,8 @@ class TrueScores(Measured):
     ]
 
 
-class Truth(NamedTuple):
-    """The true distributions of a text's process.
-
-    Attributes:
-        hidden: (lines of a document, which one, which word of it) → word → P(word | the rest).
-        documents: whether what is true of a line depends on the other lines of its document.
-    """
-
-    hidden: Callable[[Sequence[str], int, int], GapWords]
-    documents: bool
-
-
 class HiddenWord(NamedTuple):
-    """A line of microworld with a word to hide.
+    """A line of a story with a word to hide.
 
     Attributes:
         words: of the line. position: of the hidden one. ids: tokens of the line, and of those around it that the model
@@ -112,42 +93,23 @@ class HiddenWord(NamedTuple):
     position: int
     ids: np.ndarray
     token: int
-    truth: GapWords
+    truth: Mapping[str, float]
     tokens: dict[str, int]
 
 
-def known_truth(documents: Sequence[Sequence[str]], log_probs: Sequence[float | None]) -> Truth | None:
-    """The process that drew the documents: the one that gives their lines these log-probabilities; None: no known one.
+def is_microworld(documents: Sequence[Sequence[str]], log_probs: Sequence[float | None]) -> bool:
+    """Whether microworld drew the documents: it gives the first lines these log-probabilities.
 
     Args:
         log_probs: of all lines, one after the other.
     """
-    lines = [line for document in documents for line in document]
-    known = [(line, p) for line, p in zip(lines, log_probs, strict=True) if p is not None][:SURE]
-    if not known:
-        return None
-    first = [p for p in log_probs[: len(documents[0])][:SURE] if p is not None]
-    reading = world().read(line.split() for line in documents[0][:SURE])
+    known = [p for p in log_probs[: len(documents[0])][:SURE] if p is not None] if documents else []
+    reading = world().read(line.split() for line in documents[0][:SURE]) if known else None
     found = [math.fsum(line) for line in reading.log_probs] if reading else []
-    if first and len(found) == len(first) and all(abs(a - b) < 1e-6 for a, b in zip(found, first, strict=True)):
-        return Truth(_of_a_story, True)
-    for size in SENTENCE_COUNTS:
-        sentences = grammar(size)  # type: ignore[arg-type]
-        if all(abs(sentences.inside(line.split()) - p) < 1e-6 for line, p in known):
-            return Truth(partial(_of_a_sentence, sentences), False)
-    return None
-
-
-def _of_a_story(document: Sequence[str], line: int, place: int) -> GapWords:
-    return world().hidden_word([one.split() for one in document], line, place)
-
-
-def _of_a_sentence(sentences: Grammar, document: Sequence[str], line: int, place: int) -> GapWords:
-    return word_distributions.hidden_word(sentences, document[line].split(), place)
+    return len(found) == len(known) > 0 and all(abs(a - b) < 1e-6 for a, b in zip(found, known, strict=True))
 
 
 def hidden_words(
-    truth: Truth,
     tokenizer: Tokenizer,
     documents: Sequence[Sequence[str]],
     count: int,
@@ -163,17 +125,16 @@ def hidden_words(
     where = [(document, line) for document in documents for line in range(len(document))]
     chosen = np.linspace(0, len(where) - 1, min(count, len(where))).astype(np.int64)
     random, found = generator(POSITION_SEED), []
-    most = most_lines if truth.documents else 1
     for number in tracked(chosen.tolist(), "what could stand in gaps", unit="words"):
         document, line = where[number]
-        one = _hide(truth, tokenizer, document, line, random)
+        one = _hide(tokenizer, document, line, random)
         if one is not None and len(one.ids) <= room:
-            found.append(_among_lines(one, [tokenizer.encode(other) for other in document], line, room, most))
+            found.append(_among_lines(one, [tokenizer.encode(other) for other in document], line, room, most_lines))
     return found
 
 
 def _hide(
-    truth: Truth, tokenizer: Tokenizer, document: Sequence[str], line: int, random: np.random.Generator
+    tokenizer: Tokenizer, document: Sequence[str], line: int, random: np.random.Generator
 ) -> HiddenWord | None:
     words = document[line].split()
     pieces = _pieces(tokenizer, words)
@@ -182,7 +143,7 @@ def _hide(
     if not single or np.concatenate(pieces).tolist() != ids.tolist():
         return None
     position = single[int(random.integers(len(single)))]
-    possible = truth.hidden(document, line, position)
+    possible = world().hidden_word([one.split() for one in document], line, position)
     first = position == 0
     cut = tokenizer.encode_lines(list(possible)) if first else word_pieces(tokenizer, list(possible))
     tokens = {word: int(piece[0]) for word, piece in zip(possible, cut, strict=True) if len(piece) == 1}

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from langladder.evaluation.encoder import documents_of, fill_rows
-from langladder.evaluation.true_gaps import HiddenWord, gap_log_probs, hidden_words, known_truth, true_scores
+from langladder.evaluation.true_gaps import HiddenWord, gap_log_probs, hidden_words, is_microworld, true_scores
 from langladder.experiments.comparison import Change, Comparison, Measure, Scored, Values
 from langladder.experiments.declaration import TRAINING, Metric, NetworkComparisonConfig
 from langladder.experiments.experiment import Data
@@ -100,11 +100,10 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
             lines, known = lines + part.column("text").to_pylist(), known + part.column("log_prob").to_pylist()
         text = data.stream("test")
         documents = documents_of(text, lines)
-        truth = known_truth(documents, known) if count else None
         room = self.config.sequence_length - len(("<cls>", "<sep>"))
         hidden = []
-        if truth is not None:
-            hidden = hidden_words(truth, bodies.tokenizer, documents, count, room=room)
+        if count and is_microworld(documents, known):
+            hidden = hidden_words(bodies.tokenizer, documents, count, room=room)
         return Gaps(text, hidden)
 
     def _gaps_filled(self, body: Body, bodies: Bodies, gaps: Gaps) -> dict[str, float]:
