@@ -20,7 +20,6 @@ from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from microworld import corpora, engine
 
-
 Stories = tuple[list[list[str]], list[float]]
 
 
@@ -34,7 +33,9 @@ def drawn() -> Stories:
 
 @pytest.fixture(scope="module")
 def tokenizer(drawn: Stories) -> Tokenizer:
-    return train_tokenizer([line for story in drawn[0] for line in story], TokenizerConfig(kind="bpe_bytes", vocab_size=420))
+    return train_tokenizer(
+        [line for story in drawn[0] for line in story], TokenizerConfig(kind="bpe_bytes", vocab_size=420)
+    )
 
 
 def make(tokenizer: Tokenizer, *, pairs: bool = True) -> BERT:

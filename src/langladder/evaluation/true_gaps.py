@@ -133,9 +133,7 @@ def hidden_words(
     return found
 
 
-def _hide(
-    tokenizer: Tokenizer, document: Sequence[str], line: int, random: np.random.Generator
-) -> HiddenWord | None:
+def _hide(tokenizer: Tokenizer, document: Sequence[str], line: int, random: np.random.Generator) -> HiddenWord | None:
     words = document[line].split()
     pieces = _pieces(tokenizer, words)
     ids = tokenizer.encode(" ".join(words))

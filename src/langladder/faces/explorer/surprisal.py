@@ -74,10 +74,9 @@ def router(shelf: Shelf) -> APIRouter:
     @routes.post("/truth")
     def true(request: Truth) -> Json:
         """Surprisal and entropy of each word under microworld's own process; `known`: false for another corpus."""
-        world = microworld.learnt(shelf.project)
-        if world is None:
+        if not microworld.learnt(shelf.project):
             return {"known": False, "texts": []}
-        return {"known": True, "texts": [microworld.true_words(world, text) for text in request.texts]}
+        return {"known": True, "texts": [microworld.true_words(text) for text in request.texts]}
 
     @routes.post("/probes")
     def probes() -> list[Json]:

@@ -133,12 +133,11 @@ def examples(shelf: Shelf, side: str) -> list[Example]:
 
     Args:
         side: a folder of data/clean/; `documents` and `beginnings`: the first lines of documents of `text`, the first
-            half of its lines; `instructions`: drawn from microworld, if that was learnt; `cases`: `CASES`
+            half of its lines; `instructions`: drawn by microworld's grammar, if that was learnt; `cases`: `CASES`
             whose words are known.
     """
     if side == "instructions":
-        world = microworld.learnt(shelf.project)
-        found = microworld.examples() if world else []
+        found = microworld.examples() if microworld.learnt(shelf.project) else []
         return [Example(one["text"], one["kind"].replace("_", " ")) for one in found[:: microworld.EXAMPLES][:EXAMPLES]]
     if side == "cases":
         return _cases(shelf)
