@@ -184,15 +184,15 @@ def agreement(here: World, rng: Random) -> list[str]:
     while any(len(lines) < PROBES for lines in found.values()):
         story = here.draw(rng, 6)
         for place in range(2, len(story)):
-            probe = _probe([line.words for line in story[: place + 1]])
-            if probe and len(found[probe[2]]) < PROBES:
-                good, bad, clauses = probe
+            one = probe([line.words for line in story[: place + 1]])
+            if one and len(found[one[2]]) < PROBES:
+                good, bad, clauses = one
                 line = json.dumps({"good": good, "bad": bad, "clauses": clauses}, ensure_ascii=False)
                 found[clauses][line] = None
     return [line for lines in found.values() for line in lines]
 
 
-def _probe(lines: list[list[str]]) -> tuple[str, str, int] | None:
+def probe(lines: list[list[str]]) -> tuple[str, str, int] | None:
     """(good, bad, clauses) from the last line of a story, if its verb agrees with a noun at its beginning."""
     *before, last = lines
     found = agreeing(last)

@@ -121,7 +121,7 @@ def test_a_task_of_ones_own(run: Run) -> None:
 
 def test_a_task_by_its_name(run: Run) -> None:
     """Items of microworld, whatever the ladder's size says."""
-    found = answer(run, "prompt", "models/lm/kneser_ney", "--task", "knowledge", "--world", "tiny", "--items", "6")
+    found = answer(run, "prompt", "models/lm/kneser_ney", "--task", "knowledge", "--items", "6")
     assert found["items"] == 6 and found["chance"] == 0.25
 
 

@@ -15,12 +15,11 @@ from langladder.ground.schema import checked
 CONF = Path("conf/prompt")
 
 
-def read_task(task: str, *, world: str, data: Path | None = None, **changes: object) -> PromptTask:
+def read_task(task: str, *, data: Path | None = None, **changes: object) -> PromptTask:
     """The settings of a task.
 
     Args:
         task: a file, or the name of one in conf/prompt/.
-        world: size of microworld, if items are drawn from it.
         data: a file of items, instead of the task's source.
         changes: to single settings; None does not change a setting. shots: one number of examples.
 
@@ -39,7 +38,7 @@ def read_task(task: str, *, world: str, data: Path | None = None, **changes: obj
     if data is not None:
         settings["source"] = {"kind": "file", "folder": str(data.parent), "file": data.name}
     elif isinstance(settings.get("source"), dict):
-        settings["source"] = _completed(settings["source"], world)
+        settings["source"] = _completed(settings["source"])
     changes = {key: value for key, value in changes.items() if value is not None}
     if (shots := changes.pop("shots", None)) is not None:
         changes |= {"shots": [shots], "expects": "above chance"}
@@ -62,10 +61,8 @@ def _without_references(settings: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if not str(value).startswith("${")}
 
 
-def _completed(source: dict[str, object], world: str) -> dict[str, object]:
+def _completed(source: dict[str, object]) -> dict[str, object]:
     source = _without_references(source)
-    if source.get("kind") == "microworld":
-        source = {"size": world} | source
-    elif source.get("kind") == "file":
+    if source.get("kind") == "file":
         source = {"folder": "input/prompts"} | source
     return source

@@ -1,10 +1,10 @@
-"""Sources of the items of prompted tasks: microworld's grammar, labelled texts, last words, your own files.
+"""Sources of the items of prompted tasks: microworld, labelled texts, last words, your own files.
 
     microworld   sentiment, questions, entailment    labelled, with the true probability of each label
-                 translation                         a sentence, and its translation among four Esperanto sentences
-                 agreement                           the verb that agrees with a subject several clauses before
+                 translation                         a line of a story, and its translation among four Esperanto lines
+                 agreement                           the verb that agrees with a subject some clauses before
                  analogies                           a is to b as c is to which of four
-                 knowledge                           the capital, currency or language of a country, of four
+                 knowledge                           the country of a town, or of a language, of four
     labels       data/clean/labels, from any corpus
     text         the last word of held-out lines, of four (Paperno et al. 2016, LAMBADA, in form)
     file         TSV with a header line, or JSON lines: fields, `answer`, and `options` if there are no verbalisers
@@ -13,23 +13,23 @@ If an answer has no options, the wrong options are the right answers of other it
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from langladder.corpora import rules  # noqa: F401 - registers the productions of the grammar
-from langladder.corpora.labelled import LabelledWorldConfig, drawing
-from langladder.corpora.lexicon import Size
-from langladder.corpora.rules.statements import questions
-from langladder.corpora.truth import MOST_CLAUSES, probe, sections
-from langladder.corpora.world import World, world
 from langladder.experiments.experiment import Data
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.read.lines import json_row, read_lines
+from microworld.engine import world
+from microworld.lexicon import table
 from microworld.questions import draw_entailment, draw_kinds
+from microworld.reviews import POLARITY, draw_reviews
+from microworld.translation import Translation
+from microworld.truth import CLAUSES, SECTIONS, probe
 
 TRIES = 40  # draws per requested item; duplicates are left out
 OPTIONS = "|"  # separates the options in a TSV
@@ -46,37 +46,34 @@ class Drawn(NamedTuple):
 
 
 class WorldSource(Config):
-    """Drawn from microworld's grammar."""
+    """Drawn from microworld."""
 
     kind: Literal["microworld"]
     task: Literal["sentiment", "questions", "entailment", "translation", "agreement", "analogies", "knowledge"]
-    size: Size = "small"
     ambiguity: float = Field(default=0.0, ge=0, lt=1)  # labelled tasks: share of ambiguous examples
-    clauses: int = Field(default=1, ge=0, le=MOST_CLAUSES)  # agreement: clauses between subject and verb
+    clauses: int = Field(default=1, ge=0, le=CLAUSES[-1])  # agreement: clauses between subject and verb
 
     def draw(self, data: Data, count: int, seed: int) -> tuple[list[Drawn], list[Drawn]]:  # noqa: ARG002
         """See `split`; examples and items have the same distribution."""
-        random, place = Random(f"{seed} prompts {self.task}"), world(self.size)
+        random = Random(f"{seed} prompts {self.task}")
         if self.task == "analogies":
-            every = list(_analogies(place, random))
+            every = list(_analogies(random))
         elif self.task == "knowledge":
-            every = list(_knowledge(place))
+            every = list(_knowledge())
         else:
-            every = _different(self._one(place), random, count)
+            every = _different(self._drawn(random), count)
         random.shuffle(every)
         return split(every, count)
 
-    def _one(self, place: World) -> Any:
+    def _drawn(self, random: Random) -> Iterator[Drawn]:
         if self.task == "translation":
-            return lambda random: _translation(place, random)
+            return _translations(random)
         if self.task == "agreement":
-            return lambda random: _agreement(place, self.clauses, random)
-        if self.task in ("questions", "entailment"):
-            drawn = draw_kinds if self.task == "questions" else draw_entailment
-            return lambda random: _labelled(next(drawn(random, self.ambiguity)))
-        config = LabelledWorldConfig.model_validate({"size": self.size, "task": self.task, "ambiguity": self.ambiguity})
-        row = drawing(config)
-        return lambda random: _labelled(row(random))
+            return _agreements(self.clauses, random)
+        if self.task == "sentiment":
+            return map(_labelled, draw_reviews(random, self.ambiguity, POLARITY))
+        drawn = draw_kinds if self.task == "questions" else draw_entailment
+        return map(_labelled, drawn(random, self.ambiguity))
 
 
 class LabelsSource(Config):
@@ -185,11 +182,10 @@ def _item(where: str, row: dict[str, str]) -> Drawn:
 # ---- microworld ------------------------------------------------------------------------------------------------------
 
 
-def _different(draw: Any, random: Random, count: int) -> list[Drawn]:
+def _different(drawn: Iterator[Drawn], count: int) -> list[Drawn]:
     """Twice `count` examples with different fields; fewer if there are no more."""
     found: dict[tuple[str, ...], Drawn] = {}
-    for _ in range(TRIES * count):
-        one = draw(random)
+    for one in islice(drawn, TRIES * count):
         found.setdefault(tuple(one.fields.values()), one)
         if len(found) == 2 * count:
             break
@@ -201,27 +197,38 @@ def _labelled(row: Mapping[str, Any]) -> Drawn:
     return Drawn(fields, row["label"], ceiling=row.get("ceiling"))
 
 
-def _translation(place: World, random: Random) -> Drawn:
-    tree = place.grammar.sample(random).tree
-    return Drawn({"source": " ".join(tree.source())}, " ".join(tree.target()))
+def _translations(random: Random) -> Iterator[Drawn]:
+    """A line of each story."""
+    here = Translation(world())
+    while True:
+        line = random.choice(world().draw(random))
+        yield Drawn({"source": line.text}, " ".join(here.translate(line.words, line.ways)))
 
 
-def _agreement(place: World, clauses: int, random: Random) -> Drawn:
-    good, bad = (sentence.split() for sentence in probe(place, clauses, random))
-    return Drawn({"text": " ".join(good[:-2])}, good[-2], tuple(sorted((good[-2], bad[-2]))))
+def _agreements(clauses: int, random: Random) -> Iterator[Drawn]:
+    """The beginnings of lines, up to a verb whose subject is so many clauses before it."""
+    while True:
+        for line in world().draw(random):
+            found = probe([line.words])
+            if found and found[2] == clauses:
+                good, bad = (text.split() for text in found[:2])
+                place = next(place for place, word in enumerate(good) if word != bad[place])
+                options = tuple(sorted((good[place], bad[place])))
+                yield Drawn({"text": " ".join(good[:place])}, good[place], options)
 
 
-def _analogies(place: World, random: Random) -> Iterator[Drawn]:
-    for section, pairs in sections(place.lexicon).items():
-        asked = [(first, second) for first in pairs for second in pairs if first != second]
+def _analogies(random: Random) -> Iterator[Drawn]:
+    for section, (name, first, second) in SECTIONS.items():
+        pairs = [(row[first], row[second]) for row in table(name)]
+        asked = [(one, other) for one in pairs for other in pairs if one != other]
         for (a, b), (c, d) in random.sample(asked, min(len(asked), 100)):
             yield Drawn({"a": a, "b": b, "c": c}, d, among=section)
 
 
-def _knowledge(place: World) -> Iterator[Drawn]:
-    for country in place.lexicon.countries.values():
-        for number, (_, (question, answer), _) in enumerate(questions(country)):
-            yield Drawn({"question": " ".join((*question, "?"))}, " ".join(answer), among=str(number))
+def _knowledge() -> Iterator[Drawn]:
+    for row in table("lands"):
+        yield Drawn({"text": f"he lives in {row['town']} ,"}, row["country"], among="country")
+        yield Drawn({"text": f"she speaks {row['language']} , the language of"}, row["country"], among="country")
 
 
 def _last_word(line: str, least: int) -> Drawn | None:

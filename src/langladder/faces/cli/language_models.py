@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -203,10 +203,6 @@ def generate(models: tuple[Path, ...], prompts: tuple[str, ...], request: Genera
     "--show", type=click.IntRange(0, 1000), default=0, help="Number of items to show with the scores of their options."
 )
 @click.option(
-    "--world", type=click.Choice(["tiny", "small", "base"]), default="small", show_default=True,
-    help="Size of microworld.",
-)  # fmt: skip
-@click.option(
     "--seed",
     type=click.IntRange(0, 2**31),
     default=1,
@@ -223,7 +219,6 @@ def prompt(
     shots: int | None,
     items: int | None,
     show: int,
-    world: Literal["tiny", "small", "base"],
     seed: int,
     as_json: bool,
 ) -> None:
@@ -234,7 +229,7 @@ def prompt(
 
     \b
     Examples:
-      langladder prompt models/lm/gpt "what is the capital of france ?" --option paris --option rome
+      langladder prompt models/lm/gpt "she lives in paris ," --option france --option italy
       langladder prompt models/lm/gpt --task knowledge --shots 4 --show 2
       langladder prompt models/lm/lstm --task mine.yaml --data mine.tsv
     """
@@ -247,7 +242,7 @@ def prompt(
         from langladder.experiments.language.prompt_files import read_task
 
         changes = {} if items is None else {"items": items}
-        settings = read_task(task, world=world, data=data, shots=shots, **changes)
+        settings = read_task(task, data=data, shots=shots, **changes)
         _do_task(loaded, settings, show, seed, as_json)
         return
     if data is not None or shots is not None:
