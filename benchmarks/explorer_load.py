@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from langladder.corpora.microworld import grammar
+from microworld.engine import world
 
 HOST, WORDS = "127.0.0.1", 30
 
@@ -33,13 +33,13 @@ async def post(port: int, body: dict[str, object]) -> tuple[int, bytes]:
 
 
 def sentences(count: int, seed: int) -> list[str]:
-    """Different texts of 30 words, of microworld's sentences one after the other."""
-    source, rng = grammar("small"), random.Random(seed)
+    """Different texts of 30 words, of microworld's stories one after the other."""
+    rng = random.Random(seed)
     texts = []
     for _ in range(count):
         words: list[str] = []
         while len(words) < WORDS:
-            words += source.sample(rng).tree.source()
+            words += [word for line in world().draw(rng) for word in line.words]
         texts.append(" ".join(words[:WORDS]))
     return texts
 

@@ -2,7 +2,7 @@
 
     python benchmarks/naturalness.py
 
-The same number of words is read of each text: WikiText-2's training part, microworld's sentences, its stories.
+The same number of words is read of each text: WikiText-2's training part, microworld's stories.
 
     Zipf        −slope of log frequency over log rank, of the ranks 10 to 1,000 (Zipf 1949)
     Heaps       slope of log vocabulary over log words read, from 1,000 words on (Heaps 1978)
@@ -24,8 +24,6 @@ from public_data import data, find, read
 from rich.console import Console
 from rich.table import Table
 
-from langladder.corpora.lexicon import Size
-from langladder.corpora.microworld import MicroworldConfig, generate_text
 from microworld.corpora import draw_text
 
 Documents = list[list[list[str]]]
@@ -128,16 +126,12 @@ def figures(documents: Documents) -> list[str]:
 @click.command()
 @data
 @click.option("--words", default=400_000, show_default=True)
-@click.option("--size", default="small", show_default=True)
-def main(data: Path, words: int, size: Size) -> None:
+def main(data: Path, words: int) -> None:
     """Measure and print."""
-    count = math.ceil(words / 7)
-    independent = generate_text(MicroworldConfig(size=size, sentences=count))["train"]
-    remembering = draw_text(1, "train", 0, math.ceil(words / 70))
+    stories = draw_text(1, "train", 0, math.ceil(words / 70))
     columns = {
         "WikiText-2": wikitext(find(data, "wikitext-2/train.txt")),
-        "microworld, sentences": drawn(independent.to_pydict()),
-        "microworld, stories": drawn(remembering.to_pydict()),
+        "microworld": drawn(stories.to_pydict()),
     }
     found = {name: figures(beginning(documents, words)) for name, documents in columns.items()}
     table = Table()

@@ -7,7 +7,6 @@ import click
 import numpy as np
 from public_data import Missing, find, read
 
-from langladder.corpora.microworld import MicroworldConfig, generate_parallel
 from langladder.data.batches import StepBatches
 from langladder.data.translation import PairBatch
 from langladder.models.making import Run
@@ -19,6 +18,7 @@ from langladder.text.storage.token_streams import PairStream, Rows
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
+from microworld import corpora
 
 HELD_OUT = 500
 SIZES = {"width": 256, "heads": 8, "layers": 3, "expansion": 2}
@@ -34,7 +34,7 @@ def text(data: Path) -> list[tuple[str, str]]:
         lines = read(find(data, "tatoeba-en-fr/fra.txt")).decode().splitlines()
         pairs = [(source, target) for source, target, *_ in (line.split("\t") for line in lines)]
     except Missing:
-        table = generate_parallel(MicroworldConfig(size="small"))["train"]
+        table = corpora.draw_pairs(1, "train", corpora.SIZES["small"].pairs[0])
         pairs = list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
     order = np.random.default_rng(1).permutation(len(pairs))
     return [pairs[place] for place in order]

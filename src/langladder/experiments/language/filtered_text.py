@@ -9,7 +9,7 @@ Documents are damaged in ways that a filter should find, each marked by its kind
 
 shuffled     the words of every line in random order: single words do not show it
 characters   letters replaced by others: words that do not exist
-foreign      other lines instead of the document's own: here Esperanto from microworld's grammar
+foreign      other lines instead of the document's own: here the Esperanto of microworld's stories
 boilerplate  a copy of one of a few documents with one line of another: good text that occurs many times
 """
 
@@ -23,7 +23,6 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from langladder.corpora.microworld import MicroworldConfig, generate_parallel
 from langladder.experiments.comparison import Change, Comparison, Measure, Scored
 from langladder.experiments.declaration import ComparisonConfig, Metric
 from langladder.experiments.experiment import Data
@@ -36,11 +35,12 @@ from langladder.text.filtering.quality import QualityModel, QualitySettings
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.tokenizers import Tokenizer
+from microworld.corpora import draw_pairs
 
 KINDS = ("shuffled", "characters", "foreign", "boilerplate")
 CLEAN = "clean"
 REPLACED = 0.15  # share of the letters
-PAIRS = 400  # number of sentences from which foreign lines are drawn
+PAIRS = 400  # number of pairs from which foreign lines are drawn
 TEMPLATES = 4  # number of documents from which boilerplate is copied
 
 
@@ -64,7 +64,7 @@ def noisy(clean: Sequence[tuple[str, ...]], share: float, seed: int) -> list[Mar
     """
     random = Random(f"{seed} noise")
     damaged = round(share * len(clean))
-    foreign = generate_parallel(MicroworldConfig(size="tiny", pairs=PAIRS))["train"]["target"].to_pylist()
+    foreign = draw_pairs(1, "train", PAIRS)["target"].to_pylist()
     templates = clean[-TEMPLATES:]
     found = [Marked(lines, CLEAN) for lines in clean[damaged:]]
     for number, lines in enumerate(clean[:damaged]):
