@@ -12,7 +12,6 @@ Therefore left recursion and empty source sides are not supported.
 
 import math
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -98,7 +97,6 @@ class Expansion:
     cumulative: list[float]
     parts: list[list["Expansion"] | None]
     by_anchor: dict[str, list[int]] | None = None
-    by_two: dict[str, list[int]] | None = None
 
     def probability(self, index: int) -> float:
         """The weight of a rule divided by the sum of all weights."""
@@ -198,21 +196,6 @@ def _by_anchor(expansion: Expansion) -> dict[str, list[int]]:
             for anchor in rule.anchors or next(((item,) for item in rule.source if isinstance(item, str)), ("",)):
                 expansion.by_anchor.setdefault(anchor, []).append(index)
     return expansion.by_anchor
-
-
-def rules_by_two_words(expansion: Expansion) -> dict[str, list[int]]:
-    """Word → the rules for which it is one of the two rarest words; "" has the rules with fewer than two words.
-
-    If a sentence lacks one word of a rule, it still has one of any two words.
-    """
-    if expansion.by_two is None:
-        words = [dict.fromkeys(item for item in rule.source if isinstance(item, str)) for rule in expansion.rules]
-        common = Counter(word for distinct in words for word in distinct)
-        expansion.by_two = {}
-        for index, distinct in enumerate(words):
-            for word in sorted(distinct, key=common.__getitem__)[:2] if len(distinct) > 1 else [""]:
-                expansion.by_two.setdefault(word, []).append(index)
-    return expansion.by_two
 
 
 @dataclass

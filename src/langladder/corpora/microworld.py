@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 from pydantic import Field
@@ -20,7 +20,7 @@ from langladder.corpora.world import world
 from langladder.ground.progress import tracked
 from langladder.ground.schema import Config
 from langladder.text.storage.shards import TEXT
-from langladder.text.storage.tables import PAIRS, write_table
+from langladder.text.storage.tables import PAIRS
 
 LINES_PER_DOCUMENT = 20
 SENTENCE_COUNTS = {"tiny": 3_000, "small": 60_000, "base": 600_000}
@@ -50,28 +50,6 @@ class MicroworldConfig(Config):
 def grammar(size: Literal["tiny", "small", "base"]) -> Grammar:
     """The grammar of a size."""
     return world(size).grammar
-
-
-def write_text(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
-    """Draw the corpus into a folder, one table per split, and its truth sets into `truth/`.
-
-    Returns:
-        The number of lines of each split, for the data report.
-    """
-    tables = generate_text(config)
-    write_truth(config, folder / "truth", tables["train"])
-    return _write(tables, folder, "")
-
-
-def write_parallel(config: MicroworldConfig, folder: Path) -> dict[str, Any]:
-    """Draw English–Esperanto pairs into a folder; see `write_text`, but without truth sets."""
-    return _write(generate_parallel(config), folder, ".parquet")
-
-
-def _write(tables: dict[str, pa.Table], folder: Path, ending: str) -> dict[str, Any]:
-    for split, table in tables.items():
-        write_table(folder / f"{split}{ending}", table)
-    return {"splits": {split: {"lines": table.num_rows} for split, table in tables.items()}}
 
 
 def generate_text(config: MicroworldConfig) -> dict[str, pa.Table]:

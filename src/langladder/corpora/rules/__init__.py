@@ -1,5 +1,5 @@
 """The productions of microworld's grammar, one module per subject. Importing this package registers them all."""
 
-from langladder.corpora.rules import clauses, labelled, reviews, statements
+from langladder.corpora.rules import clauses, reviews, statements
 
-__all__ = ["clauses", "labelled", "reviews", "statements"]
+__all__ = ["clauses", "reviews", "statements"]
