@@ -175,4 +175,4 @@ def test_pages_begin_with_an_example_and_offer_the_others(client: TestClient) ->
 def test_without_data_pages_begin_with_a_sentence_of_microworld(models: Shelf) -> None:
     with TestClient(create(models)) as client:
         assert ">the king</textarea>" in client.get("/continue").text
-        assert "names: olga follows" in client.get("/read").text
+        assert "names: anna followed" in client.get("/read").text

@@ -58,15 +58,15 @@ class Example(NamedTuple):
 
 CASES = {
     "labels": (
-        Example("((((the) (films)) ((were) ((not) ((very) (tedious))))) (.))", "a review as a tree"),
-        Example("the films were not very tedious .", "the same as a text"),
-        Example("the soup was not good but the sandwich was really pleasant .", "order decides"),
-        Example("(((mary) ((doubts) ((that) (((the) (violins)) ((were) (terrible)))))) (.))", "who doubts that"),
-        Example("(((mary) ((knows) ((that) (((the) (violins)) ((were) (terrible)))))) (.))", "who knows that"),
+        Example("((((the) (cakes)) ((were) ((not) ((very) (ugly))))) (.))", "a review as a tree"),
+        Example("the cakes were not very ugly .", "the same as a text"),
+        Example("the soup was stupid , but the pie was really lovely .", "order decides"),
+        Example("(((mary) ((doubted) ((that) (((the) (violins)) ((were) (ugly)))))) (.))", "who doubted that"),
+        Example("(((mary) ((knew) ((that) (((the) (violins)) ((were) (ugly)))))) (.))", "who knew that"),
     ),
     "tags": (
-        Example("the hammers were hidden and the door was closed .", "adjective or verb?"),
-        Example("olga follows the sad gentleman that helped anna in paris .", "names"),
+        Example("the lost sails near the ship roll .", "noun or verb?"),
+        Example("anna followed the sad cook from paris .", "names"),
     ),
 }
 """Side → texts for the page Read that are hard for its models."""
