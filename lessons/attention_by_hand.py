@@ -14,10 +14,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from langladder.corpora.microworld import MicroworldConfig, generate_parallel
 from langladder.nn.attention import masked_softmax
 from langladder.nn.multi_head_attention import MultiHeadAttention, attend
 from langladder.nn.token_embedding import sinusoidal
+from microworld.corpora import draw_pairs
 
 torch.set_printoptions(precision=4, sci_mode=False)
 
@@ -286,7 +286,7 @@ figure.tight_layout()
 # The softmax of these scores, multiplied by 10, is an alignment of the words:
 
 # %%
-pairs = generate_parallel(MicroworldConfig(size="tiny", pairs=4_000))["train"]
+pairs = draw_pairs(1, "train", 4_000)  # two lines of a story each
 english, esperanto = ([line.split() for line in pairs[side].to_pylist()] for side in ("source", "target"))
 
 
@@ -305,7 +305,7 @@ each = np.add.outer(has_eo.sum(0), has_en.sum(0))
 dice = 2 * together / each
 assert np.allclose(together / (each - together), dice / (2 - dice)), "Jaccard's index"
 
-place = next(i for i, (a, b) in enumerate(zip(english, esperanto, strict=True)) if len(a) == 9 and 6 < len(b) < 10)
+place = next(i for i, (a, b) in enumerate(zip(english, esperanto, strict=True)) if len(a) == 11 and 8 < len(b) < 12)
 asked, offered = esperanto[place], english[place]
 chosen = torch.tensor(dice[np.ix_([eo[word] for word in asked], [en[word] for word in offered])])
 alignment = (10 * chosen).softmax(-1)
@@ -326,28 +326,28 @@ figure.tight_layout()
 # %%
 spelt = sorted(en)
 dictionary = {word: spelt[int(dice[row].argmax())] for word, row in eo.items()}
-known = {"la": "the", "kaj": "and", "ne": "not", ".": ".", "hundo": "dog", "reĝo": "king", "reĝino": "queen"}
+known = {"la": "the", "sed": "but", "ĉar": "because", ".": ".", "bovino": "cow", "supo": "soup", "reĝino": "queen"}
 print({word: dictionary[word] for word in known})
 assert sum(dictionary[word] == right for word, right in known.items()) >= 6
 
 # %% [markdown]
-# **Exercise 4.** *hundon* is *dog*, too, as the object of a sentence. Look at `dictionary["hundon"]` and at its score
-# beside that of *hundo*. What does a table of whole words not know, and which models know it?
+# **Exercise 4.** *supon* is *soup*, too, as the object of a sentence. Look at `dictionary["supon"]` and at its score
+# beside that of *supo*. What does a table of whole words not know, and which models know it?
 #
 # <details><summary>Answer</summary>
 #
-# For the table, *hundo* and *hundon* are two unrelated words: each is counted by itself, and they share the
-# occurrences of *dog*. The form with more of them gets the higher score. Tokens smaller than a word (BPE, characters)
-# share *hund*. And a trained translator does not score single words but states that have read the sentence, so it
+# For the table, *supo* and *supon* are two unrelated words: each is counted by itself, and they share the
+# occurrences of *soup*. The form with more of them gets the higher score. Tokens smaller than a word (BPE, characters)
+# share *sup*. And a trained translator does not score single words but states that have read the sentence, so it
 # knows which of two equal words is meant.
 #
 # </details>
 
 # %%
-for word in ("hundo", "hundon"):
+for word in ("supo", "supon"):
     row = dice[eo[word]]
     print(f"{word}: {dictionary[word]} {row.max():.2f}, in {int(has_eo[:, eo[word]].sum())} sentences")
-assert dictionary["hundon"] in ("dog", "dogs")
+assert dictionary["supon"] == "soup"
 
 # %% [markdown] handout="true"
 # ## Handout

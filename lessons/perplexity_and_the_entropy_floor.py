@@ -4,16 +4,16 @@
 # **How good can a language model be? And if two models cut the text into different pieces, which one is better?**
 #
 # You will compute the perplexity of a die, score n-grams and an LSTM on microworld, the project's own small world,
-# whose true probabilities are known, and see that a model with perplexity 2 can be worse than one with perplexity 15.
+# whose true probabilities are known, and see that a model with perplexity 2 can be worse than one with perplexity 9.
 
 # %%
 import math
+import random
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from langladder.corpora.microworld import MicroworldConfig, floor, generate_text
 from langladder.evaluation.perplexity import score
 from langladder.experiments.training import train_language_model
 from langladder.models.language.recurrent import RecurrentLM
@@ -24,6 +24,7 @@ from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
+from microworld.reviews import reviews_world
 
 # %% [markdown]
 # ## A die
@@ -59,18 +60,27 @@ assert math.isclose(2**bits, 4)
 #
 # ## A text whose probabilities are known
 #
-# microworld draws each sentence from a grammar, and knows its probability. The mean surprisal under these *true*
-# probabilities estimates the entropy of the source; the perplexity of that is the **entropy floor**. For real text the
-# floor is unknown, and "perplexity 20" says little about how much is left to learn.
+# microworld's reviews are sentences that a grammar draws, so their probabilities are known: multiply the shares of all
+# choices, and add up the ways to come to the same words. The mean surprisal under these *true* probabilities estimates
+# the entropy of the source; the perplexity of that is the **entropy floor**. For real text the floor is unknown, and
+# "perplexity 20" says little about how much is left to learn.
 
 # %%
-tables = generate_text(MicroworldConfig(size="tiny", sentences=12_000))
-train, test = (tables[split]["text"].to_pylist() for split in ("train", "test"))
-truth = tables["test"]["log_prob"].to_pylist()  # ln P(sentence), its end included
+world, rng = reviews_world(0.0), random.Random(1)
+train, test = ([world.draw(rng, 1)[0].text for _ in range(count)] for count in (10_800, 600))
+
+
+def true_log_prob(sentence: str) -> float:
+    """ln P(sentence), its end included."""
+    readers = world.ended(world.read_words([world.reader()], sentence.split()))
+    return math.log(sum(float(one.belief.sum()) for one in readers))
+
+
+truth = [true_log_prob(line) for line in test]
 words = sum(len(line.split()) + 1 for line in test)  # the end of a line counts as a word: it must be predicted, too
 for line, log_prob in list(zip(test, truth, strict=True))[:3]:
     print(f"{-log_prob / math.log(2):5.1f} bits  {line}")
-lowest = floor(truth, words)
+lowest = math.exp(-math.fsum(truth) / words)
 print(f"entropy floor: {lowest:.2f} per word, over {len(test)} sentences")
 assert 6 < lowest < 8
 
@@ -114,9 +124,9 @@ print(
     f"without smoothing: {unsmoothed.perplexity_per_word}, {unsmoothed.impossible_tokens} of "
     f"{unsmoothed.tokens} tokens were ruled out"
 )
-assert curve == sorted(curve, reverse=True), "more memory helps"
+assert curve[:4] == sorted(curve[:4], reverse=True), "more memory helps"
 assert curve[3] / curve[4] < 1.03 < curve[0] / curve[1], "but less and less"
-assert math.isinf(unsmoothed.perplexity_per_word) and unsmoothed.impossible_tokens > 1000
+assert math.isinf(unsmoothed.perplexity_per_word) and unsmoothed.impossible_tokens > 300
 
 # %% [markdown]
 # More memory helps less and less, and the floor is far away: long n-grams are too rare to be counted. A network can
@@ -241,7 +251,7 @@ assert rows["bpe_bytes"].unknown_rate == 0
 # | ---: | --- |
 # | 0–7 | Roll a die; everybody writes down probabilities before. Who is surprised least? Perplexity on the board |
 # | 7–12 | Exercise 1: one probability of 0 |
-# | 12–18 | Guess the next word of "the king of france lives in …": why can nobody reach perplexity 1? |
+# | 12–18 | Guess the next word of "although the cake was not …": why can nobody reach perplexity 1? |
 # | 18–28 | N-grams of order 1 to 5 and the LSTM: let the class draw the curve before you show it |
 # | 28–33 | The gap: entropy + divergence; exercise 2 |
 # | 33–45 | Tokens: which of the three models is best? Vote, show the table, vote again; exercises 3 and 4 |

@@ -17,33 +17,30 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from langladder.corpora.microworld import MicroworldConfig, generate_text
-from langladder.corpora.world import world
+from microworld.corpora import draw_text
+from microworld.lexicon import SUBJECTS, table
 
 # %% [markdown]
 # ## The text, and the task
 #
-# The text is microworld, the project's own small world: 10,800 sentences to train with, 600 for the test. The task: is
-# a sentence about animals, food, things or places? A sentence belongs to a class if it names nouns of this class and of
-# no other. microworld knows the class of each noun, so it can label all sentences; you will use few of these labels.
+# The text is microworld, the project's own small world: the lines of 1,200 stories to train with, of 100 for the test.
+# The task: is a line about the farm, the kitchen, the sea, music, the garden or the castle? A line belongs to a class
+# if it names nouns of this class and of no other. microworld knows the class of each noun, so it can label all lines;
+# you will use few of these labels.
 
 # %%
 LONGEST = 12  # words
-tables = generate_text(MicroworldConfig(size="tiny", sentences=12_000))
+tables = {split: draw_text(1, split, 0, stories) for split, stories in (("train", 1_200), ("test", 100))}
 train, test = (
     [line for line in tables[split]["text"].to_pylist() if len(line.split()) <= LONGEST] for split in ("train", "test")
 )
-CLASSES = ["animal", "food", "thing", "place"]
-class_of = {
-    form: "food" if noun.kind == "drink" else noun.kind
-    for noun in world("tiny").lexicon.nouns.values()
-    for form in (noun.singular, noun.plural)
-}
+CLASSES = list(SUBJECTS)
+class_of = {row[form]: row["subject"] for row in table("nouns") for form in ("singular", "plural")}
 
 
 def label(line: str) -> str | None:
-    """The one class that its nouns have; persons do not count."""
-    found = {class_of[word] for word in line.split() if class_of.get(word) in CLASSES}
+    """The one class that its nouns have."""
+    found = {class_of[word] for word in line.split() if word in class_of}
     return found.pop() if len(found) == 1 else None
 
 
@@ -68,7 +65,7 @@ def encode(lines: list[str]) -> Tensor:
 # %% [markdown]
 # ## Fill the gap
 #
-# *The ___ barks loudly.* You know the word, because you know what barks. A network that fills gaps must learn the same:
+# *She baked the ___.* You know the word, because you know what is baked. A network that fills gaps must learn the same:
 # which words can replace each other, and what goes with what. Each text is an exercise with its solution, and nobody
 # had to write labels.
 #
@@ -106,7 +103,7 @@ reader = copy.deepcopy(fresh)  # both begin with the same weights
 
 ids = encode(train[:1])
 other = ids.clone()
-other[0, 2] = number["owl"] if int(ids[0, 2]) != number["owl"] else number["dog"]
+other[0, 2] = number["cow"] if int(ids[0, 2]) != number["cow"] else number["dog"]
 with torch.no_grad():
     assert torch.equal(reader(ids)[0, 2], reader(other)[0, 2]), "the word that is to be filled in was seen"
     assert not torch.equal(reader(ids)[0, 1], reader(other)[0, 1]), "its neighbours see it"
@@ -128,10 +125,10 @@ assert round(12 / (0.15 * 12), 1) == 6.7
 # %% [markdown]
 # ## Pre-train
 #
-# 500 steps of 40 sentences. The loss is the surprise of the hidden word, in nats.
+# 1,500 steps of 40 lines. The loss is the surprise of the hidden word, in nats.
 
 # %%
-text, steps, rate = encode(train), 500, 0.01
+text, steps, rate = encode(train), 1500, 0.01
 optimizer = torch.optim.AdamW(reader.parameters(), lr=rate, weight_decay=0.01)
 losses = []
 for step in range(steps):
@@ -155,34 +152,38 @@ def fill(line: str, best: int = 5) -> dict[str, float]:
     return {vocabulary[i]: float(p) for p, i in zip(found.values, found.indices, strict=True)}
 
 
-for line in ("the ___ barks loudly .", "the baker eats a sweet ___ .", "paris is the ___ of france ."):
-    print(f"{line:<30}", ", ".join(f"{word} {p:.2f}" for word, p in fill(line).items()))
+for line in (
+    "john is a ___ from paris who likes tea .",
+    "everybody was ___ .",
+    "he speaks french , the ___ of france .",
+):
+    print(f"{line:<42}", ", ".join(f"{word} {p:.2f}" for word, p in fill(line).items()))
 assert losses[0] - sum(losses[-50:]) / 50 > 4
-assert max(fill("paris is the ___ of france .").items(), key=lambda one: one[1])[0] == "capital"
+assert max(fill("he speaks french , the ___ of france .").items(), key=lambda one: one[1])[0] == "language"
 
 # %% [markdown]
-# **Exercise 2.** Which words does the network put into *the cats ___ .*? What has it learnt about grammar, without a
+# **Exercise 2.** Which words does the network put into *the cows ___ .*? What has it learnt about grammar, without a
 # single rule?
 #
 # <details><summary>Answer</summary>
 #
-# Verbs in the past or in the plural come first. *sleeps* is far less likely than after *the cat*. The network has begun
+# Verbs in the plural come first. *sleeps* is far less likely than after *the cow*. The network has begun
 # to learn number and agreement, because a wrong form never stood in such a gap.
 #
 # </details>
 
 # %%
-after_plural = fill("the cats ___ .", best=20)
-after_singular = fill("the cat ___ .", best=20)
-print("cats:", *after_plural)
-print("cat: ", *after_singular)
+after_plural = fill("the cows ___ .", best=20)
+after_singular = fill("the cow ___ .", best=20)
+print("cows:", *after_plural)
+print("cow: ", *after_singular)
 assert after_plural.get("sleeps", 0) < 0.5 * after_singular["sleeps"]
 
 # %% [markdown]
 # ## Few labels
 #
 # A classifier: the mean of the vectors of a sentence (each word's own and that of what stands around it), and one
-# linear layer. All weights are trained, from two beginnings. Nothing else differs: the same labels, the same 50 steps,
+# linear layer. All weights are trained, from two beginnings. Nothing else differs: the same labels, the same 200 steps,
 # the same learning rate.
 
 
@@ -206,7 +207,7 @@ def accuracy(start: Reader, each: int, seed: int, *, frozen: bool = False) -> fl
     network.requires_grad_(not frozen)
     parts = [*head.parameters()] if frozen else [*network.parameters(), *head.parameters()]
     optimizer = torch.optim.AdamW(parts, lr=0.05 if frozen else 0.005, weight_decay=0.01)
-    for _ in range(50):
+    for _ in range(200):
         batch = torch.randint(len(ids), (min(32, len(ids)),))
         loss = F.cross_entropy(head(mean_vector(network, ids[batch])), classes[batch])
         optimizer.zero_grad()
@@ -290,7 +291,7 @@ assert frozen > mean["fresh weights"][1], "frozen pre-trained features beat a tr
 #
 # | minutes | what |
 # | ---: | --- |
-# | 0–7 | The class fills gaps on paper: *the ___ barks*, *paris is the ___ of france*. What must one know? |
+# | 0–7 | The class fills gaps: *she baked the ___*, *he speaks french , the ___ of france*. What do you need? |
 # | 7–15 | The two readers; why the hidden word is in neither; the assert that tests it |
 # | 15–22 | Start the pre-training; exercise 1 meanwhile; then the filled gaps and exercise 2 |
 # | 22–27 | The task. Everybody labels eight sentences by hand and stops the time: what do 1,000 labels cost? |
