@@ -154,14 +154,14 @@ print(f"{sum(p.numel() for p in gpt.parameters()):,} parameters")
 #
 # <details><summary>Answer</summary>
 #
-# The word vectors: 770 words · 64 = 49,280. A block: Q, K, V and the output 4 · 64², the MLP 2 · 4 · 64², together
+# The word vectors: 772 words · 64 = 49,408. A block: Q, K, V and the output 4 · 64², the MLP 2 · 4 · 64², together
 # 12 · 64² = 49,152. A block of GPT has 12 D² weights, whatever its size.
 #
 # </details>
 
 # %%
 matrices = sum(p.numel() for p in gpt.blocks[0].parameters() if p.dim() == 2)
-assert matrices == 12 * 64**2 and gpt.words.weight.numel() == 770 * 64
+assert matrices == 12 * 64**2 and gpt.words.weight.numel() == len(vocabulary) * 64
 
 # %% [markdown]
 # ## The future changes nothing
@@ -255,7 +255,7 @@ assert lowest < figures["GPT"] < 0.9 * min(value for name, value in figures.item
 # %% alt="Loss of the GPT by training step, with lines for the 3-gram and the entropy floor"
 figure, axes = plt.subplots(figsize=(7, 3))
 axes.plot(losses, linewidth=0.8, label="GPT, training text")
-axes.axhline(math.log(figures["3-gram"]), color="#7702b3", linestyle=":", label="3-gram, test text")
+axes.axhline(math.log(figures["3-gram"]), color="#8172b3", linestyle=":", label="3-gram, test text")
 axes.axhline(math.log(figures["GPT"]), color="#55a868", label="GPT, test text")
 axes.axhline(math.log(lowest), color="#c44e52", linestyle="--", label="entropy floor")
 axes.set(xlabel="step", ylabel="nats per word")
@@ -406,7 +406,7 @@ figure.tight_layout()
 #
 # **Three questions.**
 #
-# 1. *What is the loss of an untrained model with V words?* About ln V: it guesses all words alike. Here ln 770 = 6.65.
+# 1. *What is the loss of an untrained model with V words?* About ln V: it guesses all words alike. Here ln 772 = 6.65.
 # 2. *Which part lets positions exchange information?* Attention alone. LayerNorm, MLP and embeddings treat each
 #    position by itself.
 # 3. *How do you test that a model does not see the future?* Change a later word. All earlier outputs must stay equal.

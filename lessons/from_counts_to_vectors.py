@@ -144,7 +144,7 @@ for word in ("horse", "soup"):
     print(word, "→", ", ".join(f"{other} {cosine:.2f}" for other, cosine in raw.nearest(word, 5)))
 
 # %% [markdown]
-# Not bad, but look at the cosines: nearly all are about 0.97. Every noun occurs with *the* and the full stop all the
+# Not bad, but look at the cosines: nearly all are about 0.98. Every noun occurs with *the* and the full stop all the
 # time, and these few huge counts hide the differences between the words.
 
 # %%
@@ -162,7 +162,7 @@ assert share > 0.5
 #
 #     PPMI(w, c) = max(0, log P(w, c) / (P(w) P(c)))
 #
-# To occur with *the* is not surprising, so it counts about 0. (The library raises the frequencies of the contexts to
+# To occur with *the* is not surprising, so it counts little. (The library raises the frequencies of the contexts to
 # the power 0.75, as Levy, Goldberg and Dagan 2015 do. Otherwise the rarest contexts would get the largest values.)
 
 # %%
@@ -174,7 +174,9 @@ print("horse, by counts:", ", ".join(corpus.vocabulary.words[i] for i in np.args
 print("horse, by PPMI:  ", ", ".join(corpus.vocabulary.words[i] for i in best))
 for word in ("horse", "soup"):
     print(word, "→", ", ".join(f"{other} {cosine:.2f}" for other, cosine in informative.nearest(word, 5)))
-assert not set(frequent) & set(best)
+share = (row[frequent] ** 2).sum() / (row**2).sum()
+print(f"share of 'the' and '.' by PPMI: {share:.0%}")
+assert share < 0.1
 
 # %% [markdown]
 # ## SVD: a few dimensions that keep the most
@@ -344,7 +346,7 @@ figure.tight_layout()
 # **Three questions.**
 #
 # 1. *Why are all cosines of one-hot vectors 0?* Each word has its 1 in a column of its own, so every product is 0.
-# 2. *"the" is beside "king" very often. Why is its PPMI about 0?* "the" is beside every noun: it is there no more often
-#    than chance would have it.
+# 2. *"the" is beside "king" very often. Why is its PPMI small?* "the" is beside every noun: it is there hardly more
+#    often than chance would have it.
 # 3. *"hot" and "cold" get very similar vectors. Why?* They occur with the same words. Such vectors say what can replace
 #    a word in a sentence, not what means the same.

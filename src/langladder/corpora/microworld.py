@@ -7,14 +7,12 @@ that a model can reach. The same derivation gives the Esperanto side. Same setti
 
 import math
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from random import Random
 from typing import Literal
 
 import pyarrow as pa
 from pydantic import Field
 
-from langladder.corpora import truth
 from langladder.corpora.grammar import Grammar
 from langladder.corpora.world import world
 from langladder.ground.progress import tracked
@@ -114,17 +112,6 @@ def floor(log_probs: Iterable[float], words: int) -> float:
         words: the number of words, e.g. tokens plus one end per sentence.
     """
     return math.exp(-math.fsum(log_probs) / words)
-
-
-def write_truth(config: MicroworldConfig, folder: Path, training_text: pa.Table | None = None) -> None:
-    """Write the truth sets of the world into a folder, each file atomically; see `langladder.corpora.truth`.
-
-    Args:
-        training_text: the training table from `generate_text`, so that it is not drawn again.
-    """
-    table = generate_text(config)["train"] if training_text is None else training_text
-    counts = count_words(table["text"].to_pylist())
-    truth.write_truth_sets(world(config.size), counts, config.seed, folder)
 
 
 def count_words(lines: Sequence[str]) -> dict[str, int]:
