@@ -18,15 +18,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from microworld.corpora import draw_text
-from microworld.lexicon import SUBJECTS, table
+from microworld.lexicon import MOODS, table
 
 # %% [markdown]
 # ## The text, and the task
 #
 # The text is microworld, the project's own small world: the lines of 1,200 stories to train with, of 100 for the test.
-# The task: is a line about the farm, the kitchen, the sea, music, the garden or the castle? A line belongs to a class
-# if it names nouns of this class and of no other. microworld knows the class of each noun, so it can label all lines;
-# you will use few of these labels.
+# The task: is a line happy, sad, angry or afraid? A line belongs to a class if it has words of this mood and of no other.
+# microworld knows the mood of each word, so it can label all lines; you will use few of these labels.
 
 # %%
 LONGEST = 12  # words
@@ -34,12 +33,13 @@ tables = {split: draw_text(1, split, 0, stories) for split, stories in (("train"
 train, test = (
     [line for line in tables[split]["text"].to_pylist() if len(line.split()) <= LONGEST] for split in ("train", "test")
 )
-CLASSES = list(SUBJECTS)
-class_of = {row[form]: row["subject"] for row in table("nouns") for form in ("singular", "plural")}
+CLASSES = list(MOODS)
+TABLES = {"looks": "word", "feelings": "word", "manners": "word", "takes": "past", "deeds": "past"}
+class_of = {row[column]: row["mood"] for name, column in TABLES.items() for row in table(name)}
 
 
 def label(line: str) -> str | None:
-    """The one class that its nouns have."""
+    """The one class that its words have."""
     found = {class_of[word] for word in line.split() if word in class_of}
     return found.pop() if len(found) == 1 else None
 
