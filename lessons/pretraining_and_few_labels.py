@@ -24,8 +24,8 @@ from microworld.lexicon import MOODS, table
 # ## The text, and the task
 #
 # The text is microworld, the project's own small world: the lines of 1,200 stories to train with, of 100 for the test.
-# The task: is a line happy, sad, angry or afraid? A line belongs to a class if it has words of this mood and of no other.
-# microworld knows the mood of each word, so it can label all lines; you will use few of these labels.
+# The task: is a line happy, sad, angry or afraid? A line belongs to a class if it has words of this mood and of no
+# other. microworld knows the mood of each word, so it can label all lines; you will use few of these labels.
 
 # %%
 LONGEST = 12  # words
