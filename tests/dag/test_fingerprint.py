@@ -150,9 +150,7 @@ def test_a_corpus_depends_on_what_makes_it_alone() -> None:
         reads = side in ("questions", "instructions")  # their rows stand in one module with those who read files
         drawn = kind in ("microworld", "stories")
         assert not drawn or reads or "langladder.text.read.files" not in modules, side
-        older = kind == "sentences"
-        assert ("langladder.corpora.grammar" in modules) == older
-        assert ("microworld.engine" in modules) == (drawn and not older)
+        assert ("microworld.engine" in modules) == drawn
         assert ("langladder.corpora.speech" in modules) == (side == "speech")
         assert ("langladder.text.read.hub" in modules) == (kind == "hub")
 
