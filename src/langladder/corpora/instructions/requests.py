@@ -198,9 +198,14 @@ def draw_agreement(rng: Random) -> Request:
 
 def draw_done(rng: Random) -> Request:
     """What somebody wanted to do, to be said as done: she fed the cow ."""
-    given, place = _line(rng, lambda words: words.index("wanted") if "wanted" in words else None)
-    past = next(row["past"] for row in table("verbs") if row["infinitive"] == given[place + 2])
-    return _changed(given, [*given[:place], past, *given[place + 3 :]])
+    past = {row["past"]: row["infinitive"] for row in table("verbs")}
+
+    def fits(words: list[str]) -> int | None:
+        fewer = len(words) < SHORT and "that" not in words  # what was wanted has two words more
+        return next((place for place, word in enumerate(words) if word in past and fewer), None)
+
+    right, place = _line(rng, fits)
+    return _changed([*right[:place], "wanted", "to", past[right[place]], *right[place + 1 :]], right)
 
 
 def draw_beginning(rng: Random) -> Request:
