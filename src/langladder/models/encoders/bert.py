@@ -6,8 +6,8 @@
     next sentence  P(follows)  = softmax(W_n tanh(W_p x_<cls> + b_p) + b_n)
     L = mean over masked positions − log P(w | rest)  +  mean over rows − log P(follows)
 
-With `norm: pre` (Xiong et al. 2020), x⁰ = E w + P + S, each sublayer reads LN(x), and heads read LN(xᴺ). As in GPT-2, the
-matrices that write to the residual path are scaled by 1/√(2N), and P begins half as long as E.
+With `norm: pre` (Xiong et al. 2020), x⁰ = E w + P + S, each sublayer reads LN(x), and heads read LN(xᴺ). As in GPT-2,
+the matrices that write to the residual path are scaled by 1/√(2N), and P begins half as long as E.
 
 The output matrix is the embedding table. Initial biases are 0. Initial weights are N(0, 0.02) at the paper's width of
 768; at other widths, the deviation is multiplied by √(768 / D), so that the initial attention of a narrow network is
