@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from langladder.corpora.stories import stories_of
 from langladder.evaluation.perplexity import score
 from langladder.experiments.training import train_language_model
 from langladder.models.language.recurrent import RecurrentLM
@@ -26,9 +27,7 @@ from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
-from microworld.corpora import draw_text
-from microworld.engine import world
-from microworld.floors import window_floor
+from microworld import corpora, engine, floors
 
 # %% [markdown]
 # ## Count
@@ -39,7 +38,7 @@ from microworld.floors import window_floor
 #     P(w | h) = count(h w) / count(h)
 
 # %%
-tables = {split: draw_text(1, split, 0, stories) for split, stories in (("train", 1_200), ("test", 70))}
+tables = {split: corpora.draw_text(1, split, 0, stories) for split, stories in (("train", 1_200), ("test", 70))}
 train, test = (tables[split]["text"].to_pylist() for split in ("train", "test"))
 START, END = "<s>", "</s>"
 after = defaultdict(Counter)  # history of two words → how often each word follows it
@@ -329,9 +328,7 @@ assert accuracy["5-gram"][3] > 0.9 > 0.75 > accuracy["5-gram"][4]
 # reader who sees one line of a story and no other. The figures are per word, the ends of lines included.
 
 # %%
-numbers = tables["test"]["document"].to_pylist()
-stories = [[line.split() for line, of in zip(test, numbers, strict=True) if of == one] for one in sorted(set(numbers))]
-lowest = window_floor(world(), stories, seen=0, count=400, rng=random.Random(1), ends=1).perplexity
+lowest = floors.window_floor(engine.world(), stories_of(tables["test"]), 0, 400, random.Random(1), ends=1).perplexity
 tokenizer = train_tokenizer(train, TokenizerConfig(kind="word", vocab_size=None))
 
 
