@@ -154,8 +154,8 @@ print(f"{sum(p.numel() for p in gpt.parameters()):,} parameters")
 #
 # <details><summary>Answer</summary>
 #
-# The word vectors: 772 words · 64 = 49,408. A block: Q, K, V and the output 4 · 64², the MLP 2 · 4 · 64², together
-# 12 · 64² = 49,152. A block of GPT has 12 D² weights, whatever its size.
+# The word vectors: some 770 words · 64, about 49,300. A block: Q, K, V and the output 4 · 64², the MLP 2 · 4 · 64², in
+# all 12 · 64² = 49,152. A block of GPT has 12 D² weights, whatever its size.
 #
 # </details>
 
@@ -406,7 +406,7 @@ figure.tight_layout()
 #
 # **Three questions.**
 #
-# 1. *What is the loss of an untrained model with V words?* About ln V: it guesses all words alike. Here ln 772 = 6.65.
+# 1. *What is the loss of an untrained model with V words?* About ln V: it guesses all words alike. Here ln 771 = 6.65.
 # 2. *Which part lets positions exchange information?* Attention alone. LayerNorm, MLP and embeddings treat each
 #    position by itself.
 # 3. *How do you test that a model does not see the future?* Change a later word. All earlier outputs must stay equal.
