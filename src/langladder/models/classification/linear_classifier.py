@@ -294,11 +294,11 @@ def _nb_svm(
         # r = log((p / ‖p‖₁) / (q / ‖q‖₁))
         ratio = np.log(p / p.sum()) - np.log(q / q.sum())  # (F,)
         fitted = LinearSVC(C=strength, random_state=0, max_iter=5000).fit(x.multiply(ratio).tocsr(), own, w)
-        w = fitted.coef_[0]  # (F,)
+        coefficients = fitted.coef_[0]  # (F,)
         if beta < 1:
             # w' = (1 − β) ‖w‖₁ / F + β w
-            w = (1 - beta) * np.abs(w).mean() + beta * w
-        weight[:, label], bias[label] = w * ratio, fitted.intercept_[0]
+            coefficients = (1 - beta) * np.abs(coefficients).mean() + beta * coefficients
+        weight[:, label], bias[label] = coefficients * ratio, fitted.intercept_[0]
         if len(present) == 2:
             weight[:, present[1]], bias[present[1]] = -weight[:, label], -bias[label]
     return weight, bias
