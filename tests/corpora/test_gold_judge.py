@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from langladder.corpora.instructions.answers import content_words, is_line
+from langladder.corpora.instructions.answers import NOTHING, Judgement, content_words, is_line, length, words_of
 from langladder.corpora.instructions.demonstrations import InstructionsConfig, demonstrations
 from langladder.corpora.instructions.judge import gold_rewards, judge, judgements
-from langladder.corpora.instructions.kinds import NOTHING, Judgement, length, words_of
 from langladder.corpora.instructions.requests import KINDS, UNSEEN
 from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import Dialogue, Message

@@ -16,8 +16,7 @@ from langladder.corpora.instructions.demonstrations import (
     write_instructions,
 )
 from langladder.corpora.instructions.judge import NoiseConfig, gold_rewards, preferences, ranked
-from langladder.corpora.instructions.kinds import rows
-from langladder.corpora.instructions.requests import KINDS, REWORDED, UNSEEN
+from langladder.corpora.instructions.requests import KINDS, REWORDED, UNSEEN, rows
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig

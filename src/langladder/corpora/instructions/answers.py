@@ -1,16 +1,31 @@
 """How answers are judged, by their form: a word, a line of a story, a list, a phrase of Esperanto.
 
-Each judge gets the words of an answer, at least one, and what is wanted, as `Request.wanted` has it.
+A judgement has four parts, each in [0, 1]:
+
+    grammatical  the answer is a word, a phrase or a line of the language, as its kind asks
+    true         its content is right by the tables and rules of microworld, and it says nothing else
+    form         it has the requested form: one word, a whole sentence, three nouns in a list …
+    length       1 up to the requested number of words, falling to 0 at twice as many
+
+    reward = (5 · true + 2 · grammatical + 2 · form + length) / 10
+
+A right word inside a wrong answer does not count as true: the whole answer must have a form from which the content can
+be read. Each judge gets the words of an answer, at least one, and what is wanted, as `Request.wanted` has it.
 """
 
+import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from typing import NamedTuple
 
-from langladder.corpora.instructions.kinds import Judgement, Words, bare, length
 from microworld.engine import world
 from microworld.floors import read_alone
 from microworld.lexicon import table
 from microworld.translation import Translation
+
+Words = tuple[str, ...]
+
+_WORD = re.compile(r"\w+|[^\w\s]")
 
 REFUSAL = ("i", "do", "not", "know")
 SAID = ("yes", "no", *REFUSAL)  # words of answers that no story has
@@ -20,6 +35,47 @@ STATED = 10  # words of the longest sentence that states a fact
 REMEMBERED = 200_000  # lines
 ARTICLES = {"la": ("s", "pl"), "du": ("pl",)}
 """Determiner of Esperanto → its numbers."""
+
+
+class Judgement(NamedTuple):
+    """The four parts of a judgement, each in [0, 1]."""
+
+    grammatical: float
+    true: float
+    form: float
+    length: float
+
+    @property
+    def reward(self) -> float:
+        """The weighted mean of the parts, in [0, 1]; exactly 1.0 if all parts are 1."""
+        return (5 * self.true + 2 * self.grammatical + 2 * self.form + self.length) / 10
+
+    @property
+    def followed(self) -> bool:
+        """Whether all parts of the judgement are 1."""
+        return min(self) == 1.0
+
+
+NOTHING = Judgement(0.0, 0.0, 0.0, 0.0)
+"""The judgement of an empty answer."""
+
+
+def words_of(answer: str) -> Words:
+    """Words and punctuation marks, separated even if written together."""
+    return tuple(_WORD.findall(answer))
+
+
+def bare(words: Words) -> Words:
+    """The words without a full stop at the end."""
+    return words[:-1] if words[-1] == "." else words
+
+
+def length(words: Words, most: int) -> float:
+    """1 up to `most` words (punctuation not counted), falling to 0 at twice as many; 0 without a word."""
+    count = sum(word[0].isalnum() for word in words)
+    # max(0, 1 − (n − most) / most) for n > most
+    return float(count > 0) if count <= most else max(0.0, 1.0 - (count - most) / most)
+
 
 # ---- the language ----------------------------------------------------------------------------------------------------
 

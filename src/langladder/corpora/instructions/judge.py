@@ -28,8 +28,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from langladder.corpora.instructions.kinds import NOTHING, Judgement, Kind, Wanted, words_of
-from langladder.corpora.instructions.requests import KINDS
+from langladder.corpora.instructions.answers import NOTHING, Judgement, words_of
+from langladder.corpora.instructions.requests import KINDS, Kind, Wanted
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.labelled.instructions import Dialogue, Ranking

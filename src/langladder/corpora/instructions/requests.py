@@ -4,14 +4,17 @@ Words and lines are those of the stories. Instructions only ask for Esperanto wo
 tokenizer of the English text knows.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 from langladder.corpora.instructions.answers import (
     REFUSAL,
+    Judgement,
     column,
     esperanto,
     judge_changed,
@@ -24,7 +27,6 @@ from langladder.corpora.instructions.answers import (
     judge_word,
     nouns,
 )
-from langladder.corpora.instructions.kinds import Judgement, Kind, Request, rows
 from microworld.engine import world
 from microworld.floors import read_alone
 from microworld.lexicon import MOODS, SUBJECTS, table
@@ -44,6 +46,43 @@ SORTS = {"place": "lands.town", "like": "likes.word", "job": "jobs.word", "perso
 VERBS = {"live": "lives in", "like": "likes", "job": "is a"}
 """What `draw_statement` asks for → the words of the answer before its last."""
 Found = TypeVar("Found")
+Wanted = Mapping[str, Any]
+"""What the judge of a kind reads of a request, as JSON values: the arguments of `Kind.judge`."""
+
+
+class Request(NamedTuple):
+    """One drawn request.
+
+    slots: values of the gaps in phrasings. wanted: the input of the judge. answer: a right one, without its full stop.
+    key: identifies the request in any phrasing; no key is in two splits.
+    """
+
+    slots: Mapping[str, str]
+    wanted: Wanted
+    answer: str
+    key: str
+
+
+class Kind(NamedTuple):
+    """A kind of instruction.
+
+    draw: one request. judge: the judgement of an answer, at least one word; its other arguments are `Request.wanted`.
+    phrasings: templates with {slots}. reworded: one that is only used in unseen instructions; "": the kind is unseen.
+    """
+
+    draw: Callable[[Random], Request]
+    judge: Callable[..., Judgement]
+    phrasings: tuple[str, ...]
+    reworded: str
+
+
+@cache
+def rows(name: str) -> tuple[Mapping[str, str], ...]:
+    """The rows of a table in this folder, column → value."""
+    with Path(__file__).with_name(f"{name}.tsv").open(encoding="utf-8", newline="") as file:
+        lines = (line for line in file if not line.startswith("#"))
+        return tuple(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+
 
 # ---- facts -----------------------------------------------------------------------------------------------------------
 
