@@ -64,8 +64,9 @@ def smallest(folder: Path, **changes: object) -> None:
     """The tiny ladder: a few rungs, a few steps each, whatever the default ladder lists."""
     params = yaml.safe_load((folder / "params.yaml").read_text())
     params |= {family.listed: {} if family.bases else [] for family in families().values()}
-    params |= {"size": "tiny", "debug": "fast", "embeddings": ["skipgram"], "lms": ["kneser_ney", "lstm"]}
-    params |= {"translators": ["attention"], "claims": ["gradient_flow"], "probes": ["agreement"]} | changes
+    params |= {"data": {}, "size": "tiny", "debug": "fast"}
+    params |= {"embeddings": ["skipgram"], "lms": ["kneser_ney", "lstm"], "translators": ["attention"]}
+    params |= {"claims": ["gradient_flow"], "probes": ["agreement"]} | changes
     (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
 
 

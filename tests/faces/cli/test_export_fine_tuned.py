@@ -39,7 +39,7 @@ RUNGS = {"bert_fine_tuned": BERTClassifier, "bert_tagger": BERTTagger, "gpt_fine
 def test_export_commands_of_the_page_work(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("onnx", "onnxscript") if "--to onnx" in command else ():
         pytest.importorskip(name, reason=f"the library {name} is not installed")
-    words = shlex.split(command)
+    words = shlex.split(command, comments=True)
     made(RUNGS[Path(words[1]).name], tmp_path).save(tmp_path / words[1])
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, words)
