@@ -18,6 +18,7 @@ from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
+from langladder.text.words.segmentation import Conventions
 from microworld import corpora, engine
 
 Stories = tuple[list[list[str]], list[float]]
@@ -166,7 +167,15 @@ def test_the_whole_page(tokenizer: Tokenizer, drawn: Stories, tmp_path: Path) ->
     stream = write(tokenizer, documents, tmp_path / "test.arrow")
     settings = EncoderEvaluation(tokens=500, sentences=5, words=6, shown=3)
     page = evaluate_encoder(
-        make(tokenizer), tokenizer, stream, sentences, log_probs, name="one", length=48, settings=settings
+        make(tokenizer),
+        tokenizer,
+        stream,
+        sentences,
+        log_probs,
+        name="one",
+        length=48,
+        conventions=Conventions(),
+        settings=settings,
     )
     assert page.truth is not None and 0 < len(page.gaps) <= 3
     assert page.gaps[0].guesses[0].probability >= page.gaps[0].guesses[1].probability
@@ -174,7 +183,15 @@ def test_the_whole_page(tokenizer: Tokenizer, drawn: Stories, tmp_path: Path) ->
     assert {"masked_accuracy", "pseudo_perplexity_per_word", "hidden_word_divergence"} <= set(figures)
     assert type(page).model_validate(page.model_dump(mode="json")) == page
     foreign = evaluate_encoder(
-        make(tokenizer), tokenizer, stream, sentences, [None] * len(sentences), name="one", length=48, settings=settings
+        make(tokenizer),
+        tokenizer,
+        stream,
+        sentences,
+        [None] * len(sentences),
+        name="one",
+        length=48,
+        conventions=Conventions(),
+        settings=settings,
     )
     assert foreign.truth is None and not foreign.gaps
 

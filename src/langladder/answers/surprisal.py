@@ -76,8 +76,9 @@ class Row(NamedTuple):
 
 
 def row_of(tokenizer: Tokenizer, text: str) -> Row:
-    """A text as ids; lines without text are left out."""
+    """A text as ids, normalised as the training text was; lines without text are left out."""
     row = Row([], [], [])
+    text = tokenizer.normalisation.normalise(text)
     for line in [line for line in text.splitlines() if line.strip()] or [""]:
         ids, places = tokenizer.encode_with_spans(line)
         starts, first, end = [found.start() for found in _WORD.finditer(line)], len(row.words), 0

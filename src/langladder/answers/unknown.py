@@ -1,4 +1,4 @@
-"""Unknown words: the words of a text that are not in a model's training text, and their pieces.
+"""How a model reads a text: which of its words are not in the model's training text, and how it was normalised.
 
 A model answers every text. Of words that it never met the answer says little: a byte-level tokenizer has a piece for
 everything, and a classifier that reads no word of a text returns what it knows of the labels alone.
@@ -106,7 +106,7 @@ def lexicon_of(folder: Path) -> Lexicon:
     tokenizer = next((Tokenizer.load(folder / name) for name in TOKENIZERS if (folder / name).is_file()), None)
     if tokenizer is not None:
         conventions = conventions_of(folder, "source" if (folder / "source.json").is_file() else "text")
-        return Lexicon(None, tokenizer, conventions.words, normalisation)
+        return Lexicon(None, tokenizer, conventions.words, tokenizer.normalisation)
     units = described.get("units")
     if isinstance(units, dict):
         listed = _words(units) or None  # a classifier that counts keeps features, not words
@@ -189,14 +189,24 @@ def as_read(folder: Path, texts: Sequence[str]) -> list[str]:
     return [words_of_tree(text) for text in texts] if kind_of(folder) in ("classifier", "tagger") else [*texts]
 
 
-def unknown_note(folder: Path, texts: Sequence[str]) -> str | None:
-    """One sentence about the words of some texts that a model has not met; None if there are none.
+def reading_notes(folder: Path, texts: Sequence[str]) -> list[str]:
+    """What to know of how a model reads some texts: that they were normalised, and which words it has not met.
 
     The training texts are those of the project that the model's folder is in.
     """
+    try:
+        lexicon = lexicon_of(folder)
+    except InputError:  # in a file that the answer does not need
+        return []
+    found = [lexicon.normalisation.note(texts, "texts"), _unknown_note(folder, lexicon, texts)]
+    return [note for note in found if note is not None]
+
+
+def _unknown_note(folder: Path, lexicon: Lexicon, texts: Sequence[str]) -> str | None:
+    """One sentence about the words of some texts that a model has not met; None if there are none."""
     project = next((above for above in list(folder.resolve().parents)[:3] if (above / "data" / "clean").is_dir()), None)
     try:
-        lexicon = lexicon_of(folder) if project is None else in_project(lexicon_of(folder), folder, project)
+        lexicon = lexicon if project is None else in_project(lexicon, folder, project)
         lines = [lexicon.normalisation.normalise(line) for text in as_read(folder, texts) for line in text.splitlines()]
         words = set(chain.from_iterable(map(splitter_of(lexicon.words_by), lines)))
         wanted = frozenset(lexicon.folded(form) for word in words for form in (word, lower(word)))

@@ -13,7 +13,7 @@ Shape legend: B rows, T tokens, M gaps.
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -40,7 +40,7 @@ from langladder.tasks.settings import EncoderEvaluation
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer, word_starts
-from langladder.text.words.segmentation import Split
+from langladder.text.words.segmentation import Conventions, WordUnit, text_unit
 
 GUESSES = 5
 
@@ -88,13 +88,15 @@ class PseudoScores(Measured):
     """Each token of a sentence hidden in turn, sentences alone (Salazar et al. 2020, equation 1).
 
     Attributes:
-        log_likelihood: Σ log P(token | all the others), in nats. words: whitespace-separated; ends of lines are none.
+        log_likelihood: Σ log P(token | all the others), in nats. words: ends of lines are none. word_unit: what they
+            are.
         unknown_rate: share of UNK among the tokens.
     """
 
     sentences: int
     tokens: int
     words: int
+    word_unit: WordUnit = "auto"
     log_likelihood: float
     per_token: Annotated[
         float,
@@ -154,6 +156,11 @@ class EncoderPage(Page):
     gaps: list[Gap] = Field(default_factory=list)
     attention: AttentionMaps | None = Field(default=None, exclude_if=lambda one: one is None)
 
+    @property
+    def text_unit(self) -> Literal["word", "grapheme"]:
+        """That of its pseudo-perplexity."""
+        return text_unit(self.pseudo.word_unit)
+
 
 def evaluate_encoder(
     model: BERT,
@@ -164,7 +171,7 @@ def evaluate_encoder(
     *,
     name: str,
     length: int,
-    split: Split = str.split,
+    conventions: Conventions,
     settings: EncoderEvaluation,
     most_lines: int | None = None,
     work: Work | None = None,
@@ -174,11 +181,11 @@ def evaluate_encoder(
     Args:
         sentences, log_probs: the same text in words, a line each; natural-log probabilities where they are known.
         name: of the rung. length: tokens of a row, most_lines: its lines at most, as in training.
-        split: cuts a line into words.
+        conventions: say what a word is.
     """
     lines = sentences_of(test)
     chosen = np.linspace(0, len(lines) - 1, min(settings.sentences, len(lines))).astype(np.int64).tolist()
-    words = sum(len(split(sentences[line])) for line in chosen)
+    words = sum(len(conventions.split(sentences[line])) for line in chosen)
     documents = documents_of(test, sentences)
     hidden = []
     if settings.words and is_microworld(documents, log_probs):
@@ -198,7 +205,7 @@ def evaluate_encoder(
             tokens=settings.tokens,
             most_lines=most_lines,
         ),
-        pseudo=pseudo_scores(model, [lines[line] for line in chosen], words),
+        pseudo=pseudo_scores(model, [lines[line] for line in chosen], words, conventions.unit),
         truth=true_scores(hidden, log_probs_of_gaps),
         attention=page_maps(model, tokenizer, test),
         gaps=[_gap(one, row, tokenizer) for one, row in zip(hidden[: settings.shown], log_probs_of_gaps, strict=False)],
@@ -254,11 +261,13 @@ def fill_rows(
     )
 
 
-def pseudo_scores(model: BERT, sentences: Sequence[np.ndarray], words: int) -> PseudoScores:
+def pseudo_scores(
+    model: BERT, sentences: Sequence[np.ndarray], words: int, word_unit: WordUnit = "auto"
+) -> PseudoScores:
     """Pseudo-perplexity of sentences, each alone; one longer than the context is read in parts.
 
     Args:
-        sentences: ids (length,) each, without specials. words: of all of them.
+        sentences: ids (length,) each, without specials. words: of all of them. word_unit: what they are.
     """
     room = model.context - 2
     parts = [part for one in sentences for part in np.split(one, range(room, len(one), room)) if len(part)]
@@ -274,6 +283,7 @@ def pseudo_scores(model: BERT, sentences: Sequence[np.ndarray], words: int) -> P
         sentences=len(sentences),
         tokens=tokens,
         words=words,
+        word_unit=word_unit,
         log_likelihood=total,
         per_token=math.exp(-total / tokens),
         per_word=math.exp(min(700.0, -total / words)),

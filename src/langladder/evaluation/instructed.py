@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, ClassVar, SupportsFloat
+from typing import Annotated, ClassVar, Literal, SupportsFloat
 
 import numpy as np
 from pydantic import Field
@@ -43,6 +43,7 @@ from langladder.tasks.policy.responses import checked_scores, sequence_kl
 from langladder.text.labelled.instructions import Dialogue
 from langladder.text.labelled.templates import ChatTemplate
 from langladder.text.tokenize.tokenizers import Tokenizer
+from langladder.text.words.segmentation import text_unit
 
 GoldJudge = Callable[[Sequence[Dialogue]], Sequence[object]]
 """Dialogues with a response → a judgement of each: grammatical, true, form, length, `reward` and `followed`."""
@@ -253,6 +254,11 @@ class InstructedPage(Page):
     ] = 0
     text: Annotated[TextScores | None, Metrics(only={"perplexity_per_word": ALIGNMENT_TAX})] = None
     samples: list[SampleDialogue] = Field(default_factory=list)
+
+    @property
+    def text_unit(self) -> Literal["word", "grapheme"]:
+        """That of its scores on plain text."""
+        return "word" if self.text is None else text_unit(self.text.word_unit)
 
     @property
     def items(self) -> int | None:

@@ -1,7 +1,7 @@
 """All results of one language model: its scores on the test text, and its continuations."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -17,7 +17,7 @@ from langladder.models.language.language_model import LanguageModel
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import NAMES, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.segmentation import EXTRAS, splitter_of
+from langladder.text.words.segmentation import EXTRAS, splitter_of, text_unit
 
 
 class Sample(Measured):
@@ -42,6 +42,17 @@ class LanguageModelPage(Page):
     samples: list[Sample] = Field(default_factory=list)
     vectors: WordVectorsPage | None = None
     attention: AttentionMaps | None = Field(default=None, exclude_if=lambda one: one is None)
+
+    @property
+    def text_unit(self) -> Literal["word", "grapheme"]:
+        """That of its scores."""
+        return text_unit(self.scores.word_unit)
+
+    @classmethod
+    def headline(cls, pages: Sequence[Page]) -> str | None:
+        """As `TextScores.headline`: bits per character where words are graphemes."""
+        graphemes = any(page.text_unit == "grapheme" for page in pages)
+        return "bits_per_character" if graphemes else super().headline(pages)
 
 
 def evaluate_language_model(

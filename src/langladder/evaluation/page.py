@@ -297,6 +297,11 @@ class Page(Measured):
         return None
 
     @property
+    def text_unit(self) -> Literal["word", "grapheme"]:
+        """What its figures per word are per: graphemes where the text does not separate words."""
+        return "word"
+
+    @property
     def is_sound(self) -> bool:
         """Whether the main figure is over enough test items to be a headline."""
         return self.items is None or self.items >= FEWEST

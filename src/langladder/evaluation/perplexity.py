@@ -28,7 +28,7 @@ from langladder.ground.progress import working
 from langladder.models.language.language_model import LanguageModel, predicted
 from langladder.text.storage.token_streams import POSITIONS, TokenStream, position_group
 from langladder.text.tokenize.specials import BOS, EOS, PAD, UNK
-from langladder.text.words.segmentation import WordUnit
+from langladder.text.words.segmentation import WordUnit, text_unit
 
 SHARED_UNK = "UNK stands for several words at once: not comparable with models that spell every word"
 
@@ -82,9 +82,9 @@ class TextScores(Measured):
         float,
         Metric(
             "perplexity per word",
-            "exp of the mean surprisal per word: the model is as uncertain as in a choice among that many equally "
-            "likely words. Every character of the test text counts once, so models with different tokenizers can be "
-            "compared",
+            "exp of the mean surprisal per word, the end of each line counted as one: the model is as uncertain as in "
+            "a choice among that many equally likely words. Every character of the test text counts once, so models "
+            "with different tokenizers can be compared",
             unit="perplexity",
             better="lower",
             brief=True,
@@ -142,7 +142,7 @@ class TextScores(Measured):
     @property
     def headline(self) -> tuple[str, float]:
         """The figure by which models are compared, with its name: per word, or where words are graphemes, in bits."""
-        if self.word_unit == "graphemes":
+        if text_unit(self.word_unit) == "grapheme":
             return "bits per character", self.bits_per_character
         return "perplexity per word", self.perplexity_per_word
 

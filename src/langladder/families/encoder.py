@@ -117,7 +117,7 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
             [row["log_prob"] for row in rows],
             name=rung.name,
             length=training.sequence_length,
-            split=conventions_of(TOKENS).split,
+            conventions=conventions_of(TOKENS),
             most_lines=training.most_lines,
             settings=rung.judged,
             work=work_of(model, training.optimizer, rows=training.batch_size, length=training.sequence_length),

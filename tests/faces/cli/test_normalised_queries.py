@@ -66,9 +66,11 @@ def test_a_sentence_costs_the_same_in_every_form(language_model: Path) -> None:
     result = run("score", language_model, NFC, NFD, LOUD, "--json")
     bits = {one["sentence"]: one["bits"] for one in json.loads(result.stdout)["models"][0]["sentences"]}
     assert set(bits) == {NFC, NFD, LOUD} and len(set(bits.values())) == 1
-    said = "note: 2 of 3 sentences were normalised as the training text was (invisible, NFC, lowercase)\n"
+    said = "note: 2 of 3 texts were normalised as the training text was (invisible, NFC, lowercase)\n"
     assert result.stderr == said
     assert run("score", language_model, NFC).stderr == ""
+    said = "note: 1 of 1 texts was normalised as the training text was (NFC)\n"
+    assert run("generate", language_model, "--prompt", NFD).stderr == said  # every command that reads a text says it
 
 
 def test_perplexity_counts_the_normalised_text(language_model: Path, tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ def test_a_word_has_the_same_tag_in_every_form(tmp_path: Path) -> None:
     hidden = tag(loaded, [f"{NFC}.\u200f", f"{NFD}."], TagRequest(words="apart"))
     assert [one.words for one in hidden] == [["büyük", "ev", "."], [*NFD.split(" "), "."]]
     result = run("tag", tmp_path / "hmm", NFD, NFC, "--json")
-    assert result.stderr == "note: 1 of 2 lines was normalised as the training text was (NFC)\n"
+    assert result.stderr == "note: 1 of 2 texts was normalised as the training text was (NFC)\n"
     found = [one["tags"] for one in json.loads(result.stdout)["sentences"]]
     assert found == [["ADJ", "NOUN"]] * 2
 
@@ -130,7 +132,7 @@ def test_a_text_has_the_same_label_in_every_form(make: Any, tmp_path: Path) -> N
     assert answers[0].top == answers[1].top == answers[2].top
     assert [one.example.text for one in answers] == texts
     result = run("classify", tmp_path / "model", *texts, "--json")
-    assert result.stderr.startswith("note: 2 of 3 lines were normalised as the training text was (invisible, NFC, ")
+    assert result.stderr.startswith("note: 2 of 3 texts were normalised as the training text was (invisible, NFC, ")
 
 
 @pytest.fixture(params=["words", "subwords"])

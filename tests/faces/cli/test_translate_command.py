@@ -176,6 +176,10 @@ def test_an_attention_map_keeps_letters_with_their_marks_in_columns_two_cells_wi
     ]
 
 
+def test_an_attention_map_shows_a_torn_byte_as_its_two_digits() -> None:
+    assert attention_lines([r"\xe1\x9e", "a"], ["x"], [[1.0, 0.0]]) == ["  e1", "  9ea", "x ██"]
+
+
 def test_an_attention_map_of_a_text_from_the_right_begins_there() -> None:
     lines = attention_lines(["كتب", "هو"], ["he", "wrote"], [[0.0, 1.0], [0.6, 0.0]])
     mark = "\u200e"  # keeps each letter in its column where the terminal turns the line

@@ -2,6 +2,7 @@
 
 import json
 import math
+import unicodedata
 
 import pytest
 import torch
@@ -11,6 +12,9 @@ from langladder.answers.surprisal import bits_of_rows, guess, row_of, surprisals
 from langladder.faces.explorer import microworld
 from langladder.faces.report.selection import hue_of
 from langladder.text.tokenize.specials import BOS, EOS
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
+from langladder.text.tokenize.tokenizers import TokenizerConfig
+from langladder.text.words.normalisation import Normalisation
 from microworld.engine import world
 
 MODELS = ("kneser_ney", "lstm", "gpt")
@@ -72,6 +76,12 @@ def test_every_character_is_shown_once_whatever_the_tokens(models) -> None:
         assert shown.removesuffix("<eos>").rstrip() == text.rstrip()
         assert [word.text for word in found.words] == [*text.split(), "<eos>"]
         assert all(0 <= token.word < len(found.words) for token in found.tokens)
+
+
+def test_decomposed_syllables_are_shown_whole() -> None:
+    tokenizer = train_tokenizer(["한국어 학교"] * 9, TokenizerConfig(vocab_size=300), Normalisation(("NFC",)))
+    row = row_of(tokenizer, unicodedata.normalize("NFD", "한국어 학교"))
+    assert row == row_of(tokenizer, "한국어 학교") and row.words == ["한국어", "학교", "<eos>"]
 
 
 def test_an_unknown_word_is_marked(ask) -> None:

@@ -11,7 +11,7 @@ import click
 from langladder.answers.requests import ChatRequest, GenerateRequest, OptionsRequest
 from langladder.faces.cli.input import is_folder, standard_input, typed_lines
 from langladder.faces.cli.options import FOLDER, json_option, options
-from langladder.faces.cli.output import Cell, echo, interval, note, note_unknown, print_json, print_table
+from langladder.faces.cli.output import Cell, echo, interval, note, note_reading, print_json, print_table
 from langladder.ground.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def score(words: tuple[str, ...], file: str | None, show_tokens: bool, as_json: 
     found = {}
     for folder in folders:
         loaded = read_model(folder)
-        note(loaded.tokenizer.normalisation.note(sentences, "sentences"))
-        note_unknown(folder, sentences)
+        note_reading(folder, sentences)
         found[str(folder)] = score_sentences(loaded, sentences)
     if as_json:
         models = [{"model": model, "sentences": ranked} for model, ranked in found.items()]
@@ -165,7 +164,7 @@ def generate(models: tuple[Path, ...], prompts: tuple[str, ...], request: Genera
     repeated = [prompt for prompt in prompts for _ in range(samples)]
     drafted, found = {}, {}
     for folder, loaded in zip(models, read_models(models), strict=True):
-        note_unknown(folder, prompts)
+        note_reading(folder, prompts)
         drafted[loaded.name] = counts = Speculation()
         found[loaded.name] = generated(
             loaded, repeated, config, draft=request.draft, lookahead=request.lookahead, counts=counts
@@ -250,12 +249,12 @@ def prompt(
     if len(choices) < 2 or len(set(choices)) < len(choices):
         raise click.UsageError(f"{len(choices)} options: give --option two or more times, each with a different answer")
     if text is not None:
-        note_unknown(model, [text, *choices])
+        note_reading(model, [text, *choices])
         _print_options(loaded, text, request, as_json)
         return
     for line in typed_lines("One text per line; Ctrl-D ends.") if sys.stdin.isatty() else sys.stdin:
         if line.strip():
-            note_unknown(model, [line, *choices])
+            note_reading(model, [line, *choices])
             _print_options(loaded, line.strip(), request, as_json)
 
 
@@ -344,7 +343,7 @@ def chat(models: tuple[Path, ...], turns: tuple[str, ...], request: ChatRequest,
         if not filled:
             raise InputError("no turns; give --say TEXT, or turns through a pipe, one per line")
         for folder in models:
-            note_unknown(folder, filled)
+            note_reading(folder, filled)
         answers = [(turn, _replies(conversations, turn)) for turn in filled]
         if as_json:
             dialogue = [{"user": turn, "answers": replies} for turn, replies in answers]
@@ -360,7 +359,7 @@ def chat(models: tuple[Path, ...], turns: tuple[str, ...], request: ChatRequest,
         try:
             if turn.strip():
                 for folder in models:
-                    note_unknown(folder, [turn])
+                    note_reading(folder, [turn])
                 _print_replies(_replies(conversations, turn))
         except InputError as error:
             echo(f"Error: {error}", err=True)

@@ -41,11 +41,12 @@ def note(text: str | None) -> None:
         echo(f"note: {text}", err=True)
 
 
-def note_unknown(model: Path, texts: Sequence[str]) -> None:
-    """Print which words of some texts a model has not met, if there are any; its answer says little about them."""
-    from langladder.answers.unknown import unknown_note
+def note_reading(model: Path, texts: Sequence[str]) -> None:
+    """Print that some texts were normalised, and which words a model has not met: its answer says little about them."""
+    from langladder.answers.unknown import reading_notes
 
-    note(unknown_note(model, texts))
+    for one in reading_notes(model, texts):
+        note(one)
 
 
 def print_json(value: object, damage: Damage | None = None) -> None:

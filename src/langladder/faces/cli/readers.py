@@ -11,7 +11,7 @@ import click
 from langladder.answers.requests import AnswerRequest, ClassifyRequest, FillRequest, TagRequest
 from langladder.faces.cli.input import input_lines, typed_lines
 from langladder.faces.cli.options import FOLDER, json_option, options
-from langladder.faces.cli.output import echo, note, note_unknown, print_json, print_table
+from langladder.faces.cli.output import echo, note, note_reading, print_json, print_table
 from langladder.ground.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def classify(model: Path, texts: tuple[str, ...], request: ClassifyRequest, as_j
         _classify_typed(model, classifier, request, as_json)
         return
     lines = list(input_lines(texts))
-    note(classifier.normalisation.note([line for _, line in lines], "lines"))
-    note_unknown(model, [line for _, line in lines])
+    note_reading(model, [line for _, line in lines])
     examples = [example_of(classifier, line, where) if line.strip() else BLANK for where, line in lines]
     answers: list[Classification] = []
     noted: set[str | None] = {None}
@@ -96,7 +95,7 @@ def _classify_typed(model: Path, classifier: "Classifier", request: ClassifyRequ
             echo(f"Error: {error}", err=True)
             continue
         note(found[0].note)
-        note_unknown(model, [line])
+        note_reading(model, [line])
         print_json(found[0].as_dict()) if as_json else _print_labels(found, legend=legend)
         legend = False
 
@@ -215,12 +214,11 @@ def tag(model: Path, texts: tuple[str, ...], request: TagRequest, as_json: bool)
         for line in typed_lines("One sentence per line, punctuation separated from words; Ctrl-D ends."):
             if line.strip():
                 (answer,) = tagged(tagger, [line], request)
-                note_unknown(model, [line])
+                note_reading(model, [line])
                 print_json(answer.as_dict()) if as_json else _print_tags(tagger, [answer])
         return
     lines = [line for _, line in input_lines(texts)]
-    note(tagger.normalisation.note(lines, "lines"))
-    note_unknown(model, lines)
+    note_reading(model, lines)
     answers: list[TaggedLine] = []
     for first in range(0, len(lines), SENTENCES):
         part = tagged(tagger, lines[first : first + SENTENCES], request)
@@ -280,11 +278,11 @@ def answer(model: Path, texts: tuple[str, ...], paragraph: str, request: AnswerR
     if not texts and sys.stdin.isatty():
         for line in typed_lines("One question per line; Ctrl-D ends."):
             if line.strip():
-                note_unknown(model, [context, line])
+                note_reading(model, [context, line])
                 _print_answers(reader, context, [line], request, as_json)
         return
     questions = [line for _, line in input_lines(texts)]
-    note_unknown(model, [context, *questions, *chosen])
+    note_reading(model, [context, *questions, *chosen])
     _print_answers(reader, context, questions, request, as_json)
 
 
@@ -356,6 +354,6 @@ def fill(model: Path, texts: tuple[str, ...], request: FillRequest, as_json: boo
         echo(line)
         rows = [(index, one.text, f"{one.probability:.3f}") for index, gap in enumerate(gaps, start=1) for one in gap]
         print_table(["gap", "word", "p"], rows)
-    note_unknown(model, lines)
+    note_reading(model, lines)
     if as_json:
         print_json({"sentences": answers})

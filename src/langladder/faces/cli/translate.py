@@ -1,5 +1,6 @@
 """`langladder translate`: sentences, files, or a conversation, by one translator or several side by side."""
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ import click
 from langladder.answers.requests import TranslateRequest
 from langladder.faces.cli.input import LONGEST_LINE, TOO_LONG, standard_input, typed_lines
 from langladder.faces.cli.options import FOLDER, json_option, options, overwrite_option
-from langladder.faces.cli.output import STDOUT, Cell, as_text, claim, echo, note_unknown, print_json, print_table
+from langladder.faces.cli.output import STDOUT, Cell, as_text, claim, echo, note_reading, print_json, print_table
 from langladder.ground.errors import InputError, needs, printable
 from langladder.text.words.direction import clusters, direction
 
@@ -76,7 +77,7 @@ def translate(
         return
     lines = list(sentences) if sentences else _read(file)
     for one in (model, *others):
-        note_unknown(one, lines)
+        note_reading(one, lines)
     if progress is None:
         progress = not sentences and sys.stderr.isatty() and (out is not None or not sys.stdout.isatty())
     answers = _answers(models, request, lines, progress)
@@ -153,7 +154,7 @@ def _converse(
             echo(f"Error: {error}", err=True)
             continue
         for folder in folders:
-            note_unknown(folder, [line])
+            note_reading(folder, [line])
         print_json(answer.as_dict()) if as_json else _print(answer, _is_plain(models, request))
 
 
@@ -236,7 +237,7 @@ def attention_lines(source: Sequence[str], output: Sequence[str], weights: Seque
     if direction(" ".join(source)) == "rtl":
         source, weights, between = source[::-1], [row[::-1] for row in weights], KEPT
     width = _label_width(output)
-    columns = [clusters(token) for token in source]
+    columns = [_column(token) for token in source]
     height = max(map(len, columns))
     columns = [[" "] * (height - len(letters)) + list(letters) for letters in columns]
     rows = (between.join(letter + " " * (2 - cell_len(letter)) for letter in row) for row in zip(*columns, strict=True))
@@ -245,6 +246,12 @@ def attention_lines(source: Sequence[str], output: Sequence[str], weights: Seque
         label = " " * (width - cell_len(token)) + token
         lines.append(label + " " + "".join(SHADES[sum(weight >= bound for bound in BOUNDS)] for weight in row_weights))
     return [line.rstrip(f" {KEPT}") for line in lines]
+
+
+def _column(token: str) -> list[str]:
+    r"""What stands below each other in a column: letters with their marks; of `\xe4\xbd`, torn bytes, their digits."""
+    parts = re.split(r"\\x([0-9a-f]{2})", token)  # every other one is the digits of a byte
+    return [cell for at, part in enumerate(parts) for cell in ([part] if at % 2 else clusters(part))]
 
 
 def _label_width(output: Sequence[str]) -> int:

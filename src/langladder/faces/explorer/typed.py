@@ -1,4 +1,4 @@
-"""Typed texts: their words that models do not know; and example sentences from the run's own test data.
+"""Typed texts: how models read them, the words they do not know; and example sentences from the run's own test data.
 
 Both come from `data/clean/` of the explored folder: the words from the training split of the text that a kind
 of model learns from, the sentences from its test split. If a folder has no data, a word is unknown if the model
@@ -95,7 +95,8 @@ def router(shelf: Shelf) -> APIRouter:
 
         `models`; `words` of the text, `count` of them unknown; `unknown`, each with the `pieces` that are read instead
         and the known spelling `written`, if there is one; `by`: the source, the `training` text, the model's
-        own `list` of words, or only its `tokenizer`, if the training text is missing.
+        own `list` of words, or only its `tokenizer`, if the training text is missing; `normalised`: the steps of
+        the training text that changed the text.
         """
         return [found for asked in request.asked for found in _unknown_of(shelf, asked)]
 
@@ -112,7 +113,7 @@ def _unknown_of(shelf: Shelf, asked: TypedText) -> list[Json]:
         except InputError:
             continue  # its own answer says what is wrong
         (text,) = as_read(folder, [asked.text])
-        coverage = unknown_words(text, lexicon, training)
+        coverage = {**unknown_words(text, lexicon, training), "normalised": lexicon.normalisation.changing([text])[1]}
         by = "list" if lexicon.listed is not None else "tokenizer" if training is None else "training"
         same = found.setdefault(f"{by} {json.dumps(coverage)}", {"models": list[str](), **coverage, "by": by})
         cast("list[str]", same["models"]).append(name)

@@ -186,13 +186,14 @@ def _leads(rows: Sequence[Placed]) -> str:
 
 @dataclass(frozen=True)
 class Tax:
-    """Perplexity per word of the test text, before and after; change in per cent."""
+    """Perplexity per unit (word or grapheme) of the test text, before and after; change in per cent."""
 
     title: str
     base: str
     before: str
     after: str
     change: str
+    unit: str
 
 
 def taxes(inputs: ReportInputs, rungs: Sequence[Entry[InstructedPage]]) -> list[Tax]:
@@ -214,6 +215,7 @@ def taxes(inputs: ReportInputs, rungs: Sequence[Entry[InstructedPage]]) -> list[
                 numbers.perplexity(before),
                 numbers.perplexity(after),
                 sign + numbers.percent(abs(change)),
+                rung.page.text_unit,
             )
         )
     return found

@@ -70,10 +70,10 @@ def columns(pages: Sequence[LanguageModelPage] | Sequence[EncoderPage]) -> list[
     per_word, per_token, per_character, *rest = page_columns(pages)
     units_text = "; ".join(map(description_of, sorted(units)))
     per_word = replace(per_word, explanation=f"{per_word.explanation}. What counts as a word here: {units_text}")
-    if "graphemes" not in units:
+    if all(page.text_unit == "word" for page in pages):
         return [per_word, per_token, per_character, *rest]
     per_character = replace(per_character, brief=True, compared=True)
-    per_word = replace(per_word, title="perplexity per grapheme", brief=False, compared=False)
+    per_word = replace(per_word, brief=False, compared=False)
     return [per_character, per_word, per_token, *rest]
 
 
@@ -113,7 +113,7 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     ladder = in_two_widths(partial(ladder_plot, rungs, inputs.meta.text, sentence_floor=sentence_floor(inputs)))
     yield replace(ladder, caption=caption, finding=ladder_steps(rungs, figures))
     if drawn := positions_plot(rungs):
-        title = f"Perplexity per {_unit(rungs)} by position in the document"
+        title = f"Perplexity per {rungs[0].page.text_unit} by position in the document"
         caption = "Perplexity of the lines at each position of the test documents, numbered from 1."
         if any(one.floor for one in rungs[0].page.scores.positions):
             caption += " The dashed line is the entropy floor of a reader of all previous lines."
@@ -145,10 +145,6 @@ def _what_context_is_worth(windows: Sequence[Mapping[str, float]], floor: float)
         f" It is {numbers.perplexity(floor)} for a reader of the whole document so far. With less context: "
         f"{', '.join(shown)}. The dotted line is the floor for the sentence alone."
     )
-
-
-def _unit(rungs: LanguageModels) -> str:
-    return "grapheme" if rungs[0].page.scores.word_unit == "graphemes" else "word"
 
 
 def positions_plot(rungs: LanguageModels) -> LinePlot | None:
@@ -183,7 +179,7 @@ def positions_plot(rungs: LanguageModels) -> LinePlot | None:
         axes.margins(y=0.12)
         axes.set_xticks(range(len(order)), [_span(*key) for key in order])
         axes.set_xlabel("position of the line in its document")
-        axes.set_ylabel(f"perplexity per {_unit(rungs)} (lower is better)")
+        axes.set_ylabel(f"perplexity per {rungs[0].page.text_unit} (lower is better)")
 
     label = "Perplexity of every language model by position in the document"
     return line_plot("positions", label, chosen, draw, 4.2)

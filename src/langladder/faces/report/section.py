@@ -115,7 +115,15 @@ def page_columns(pages: Sequence[P]) -> list[Column[P]]:
         column, after = next((one for one in waiting if one[1] in titles), waiting[0])
         placed.insert(titles.index(after) + 1 if after in titles else len(placed), column)
         waiting.remove((column, after))
-    return [*placed, *_cost_columns(kind.trained_on)]
+    return [*(_per_unit(one, pages) for one in placed), *_cost_columns(kind.trained_on)]
+
+
+def _per_unit(column: Column[P], pages: Sequence[P]) -> Column[P]:
+    """The column, with graphemes in its title where what is called words are graphemes in the text of a page."""
+    title = column.title.replace("perplexity per word", "perplexity per grapheme")
+    if title == column.title or all(page.text_unit == "word" for page in pages):
+        return column
+    return replace(column, title=title)
 
 
 def _with_intervals(metrics: Sequence[Declared]) -> list[Declared]:

@@ -64,10 +64,12 @@ class CharacterFigures(TypedDict):
 
 
 class TextFigures(CharacterFigures):
-    """The figures of a split, for the data report. types: different ones."""
+    """The figures of a split, for the data report. types: different ones; words_and_line_ends: figures per word count
+    the end of each line as a word."""
 
     lines: int
     words: int
+    words_and_line_ends: int
     word_types: int
     characters: int
     character_types: int
@@ -126,6 +128,7 @@ class TextStatistics:
         report: TextFigures = {
             "lines": self.lines,
             "words": words,
+            "words_and_line_ends": words + self.lines,
             "word_types": len(self.types) if types is None else types,
             "characters": self.characters.total(),
             "character_types": len(self.characters),

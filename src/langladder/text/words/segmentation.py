@@ -359,11 +359,16 @@ TEXT = "text"
 DESCRIPTIONS: dict[str, str] = {
     "whitespace": "words as white space separates them",
     "auto": "words as white space separates them (punctuation stands apart already)",
-    "apart": "words as white space separates them, without the punctuation at their ends",
-    "separated": "words as spaces and zero-width spaces separate them, without the punctuation at their ends",
+    "apart": "words as white space separates them; a punctuation mark at the ends of one counts as a word",
+    "separated": "words as spaces and zero-width spaces separate them; punctuation marks at their ends count as words",
     "unicode": "words by Unicode's letters, marks and digits",
-    "graphemes": "graphemes (Tibetan: syllables): this text does not separate words; choose a segmenter (`words`)",
+    "graphemes": "graphemes (Tibetan: syllables), because this text does not separate words",
 }
+
+
+def text_unit(unit: WordUnit) -> Literal["word", "grapheme"]:
+    """What figures per word are per."""
+    return "grapheme" if unit == "graphemes" else "word"
 
 
 def description_of(unit: WordUnit) -> str:

@@ -1,4 +1,4 @@
-// Unknown words: below the form of every page with a text, and in each model's column, the words that a model has never met.
+// How models read a text: below the form of every page with one, that it was normalised, and, also in each model's column, the words that a model has never met.
 import { ask, enclosing, make, plain } from "./common.js";
 
 const BY = {
@@ -12,14 +12,16 @@ const titleOf = (name) => document.querySelector(`input[value="${CSS.escape(name
 const counted = (one) => `${one.count} of ${one.words} ${one.words === 1 ? "word is" : "words are"} unknown`;
 
 /**
- * Ask which words the models have never met, and say so below the form. `asked`: [{ text, models }].
+ * Ask how the models read the texts: which words they have never met, and whether they were normalised; say so below the form. `asked`: [{ text, models }].
  * Resolves before an answer is shown, so that `noteOn` can stand beside each.
  */
 export async function unknownWords(asked, says = "What the models answer is a guess from the rest of the text, or from pieces of words.") {
   found = (await ask("/api/typed/unknown", { asked: asked.filter((one) => one.models?.length) }, () => {})) ?? [];
   const wrong = found.filter((one) => one.count);
-  place().replaceChildren(...(wrong.length ? notice(wrong, says) : []));
-  place().hidden = !wrong.length;
+  const steps = [...new Set(found.flatMap((one) => one.normalised))];
+  const changed = steps.length ? [make("p", {}, `The text was normalised as the training text was (${steps.join(", ")}).`)] : [];
+  place().replaceChildren(...(wrong.length ? notice(wrong, says) : []), ...changed);
+  place().hidden = !wrong.length && !changed.length;
 }
 
 /** One line for the column of a model: which words of the text it does not know; null where it knows all. */
