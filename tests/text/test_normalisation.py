@@ -44,28 +44,37 @@ OLDER = [one for one in ALL if ord(one) < 0x10000 and ord(one) not in NEWER]
 
 @pytest.mark.parametrize("name", STEPS)
 def test_python_and_the_library_write_every_character_alike(name: str) -> None:
-    step, characters = Normalisation((name,)), OLDER if name == "NFKC" else ALL
-    library = step.normalizer()
+    step, characters = Normalisation((name,)), OLDER if name.startswith("NFKC") else ALL
+    library, beside = step.normalizer(), "'" if name == "apostrophe" else "x"
     blocks = [
-        "".join(f"x{one}x " for one in characters[start : start + 100]) for start in range(0, len(characters), 100)
+        "".join(f"{beside}{one}{beside} " for one in characters[start : start + 100])
+        for start in range(0, len(characters), 100)
     ]
     for text in (*FORMS, *blocks):
         assert step.normalise(text) == library.normalize_str(text), ascii(text)
         assert step.normalise(step.normalise(text)) == step.normalise(text), ascii(text)
 
 
-@pytest.mark.parametrize("form", ["NFC", "NFKC"])
+@pytest.mark.parametrize("form", ["NFC", "NFKC", "NFKC_letters"])
 @pytest.mark.parametrize("text", FORMS, ids=ascii)
 def test_forms_are_unicode_s_but_thai_and_lao_vowels_stay_whole(form: Any, text: str) -> None:
     found = Normalisation((form,)).normalise(text)
-    whole = found.replace("\u0e33", "\u0e4d\u0e32").replace("\u0eb3", "\u0ecd\u0eb2") if form == "NFKC" else found
-    assert whole == unicodedata.normalize(form, text)
+    whole = found.replace("\u0e33", "\u0e4d\u0e32").replace("\u0eb3", "\u0ecd\u0eb2") if form != "NFC" else found
+    assert whole == unicodedata.normalize(form.removesuffix("_letters"), text)
     assert Normalisation((form,)).normalise(unicodedata.normalize("NFD", text)) == found
 
 
 def test_golden_thai_and_lao_vowels() -> None:
     for text in ("น้ำ", "ນ້ຳ"):
         assert clean(text, unicode="NFKC") == clean(text) == text
+
+
+@pytest.mark.parametrize("text", ["k´o nu´ul", "ἀλλ᾽ ὦ ᾿Α", "xʷ tʰa ⁿd kᵐb", "5 ˚C", "a¨b¸"])
+def test_golden_letters_that_nfkc_would_tear_stay(text: str) -> None:
+    step = normalisation_of(StepsConfig(unicode="NFKC", apostrophe="punctuation"))
+    assert clean(text, unicode="NFKC") == step.normalise(text) == step.normalizer().normalize_str(text) == text
+    assert clean(f"{text} ﬁ Ｆ ｶﾞ x²", unicode="NFKC") == f"{text} fi F ガ x2"
+    assert Normalisation(("NFKC",)).normalise(text) != text  # as models of earlier versions have it
 
 
 def clean(line: str, **switches: Any) -> str:
@@ -114,6 +123,21 @@ def test_golden_invisible_characters() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        *((f"aji{mark} k{mark}o {mark}oku", "ajiʼ kʼo ʼoku") for mark in "'’‘ʻʼ`´᾽᾿"),
+        ("o̱'ne Ʉ’ ‘Ā ＇oku", "o̱ʼne Ʉʼ ʼĀ ʼoku"),
+        ("said '' `` ''so'' b'' 5' 7'' ' ´ .' '9", "said '' `` ''so'' b'' 5' 7'' ' ´ .' '9"),
+        ("m\u00ad'yata м'ята", "mʼyata мʼята"),
+    ],
+)
+def test_golden_apostrophes_that_are_letters(before: str, after: str) -> None:
+    assert clean(before, unicode="NFKC", apostrophe="letter") == after == clean(after, apostrophe="letter")
+    step = normalisation_of(StepsConfig(unicode="NFKC", apostrophe="letter"))
+    assert step.normalise(before) == step.normalizer().normalize_str(before) == after
+
+
+@pytest.mark.parametrize(
     ("switches", "before", "after"),
     [
         ({"arabic": ["tatweel"]}, "المدرســة", "المدرسة"),
@@ -146,8 +170,9 @@ def test_golden_chinese_characters() -> None:
 
 def test_the_names_of_the_steps_are_those_of_cleaning() -> None:
     assert normalisation_of(StepsConfig()).names == ("invisible", "NFC")
+    names = ("tatweel", "yeh", "digits_ascii")
     more = StepsConfig(unicode="NFKC", lowercase=True, language="tr", arabic=["yeh", "tatweel"], digits="ascii")
-    assert normalisation_of(more).names == ("invisible", "NFKC", "lowercase_tr", "tatweel", "yeh", "digits_ascii")
+    assert normalisation_of(more).names == ("invisible", "NFKC_letters", "lowercase_tr", *names)
     assert normalisation_of(StepsConfig(unicode="none", invisible=False)).names == ()
     with pytest.raises(ValidationError):
         StepsConfig(language="no such language!")
@@ -171,11 +196,11 @@ def test_changes_are_counted_with_their_steps() -> None:
 
 # ---- inside tokenizer.json
 
-LINES = ["büyük ev", "kahve café", "the cat , ok", "1984 xyz"]
+LINES = ["büyük ev", "kahve café", "the cat , ok", "1984 xyz", "k´o aji’ tʰa"]
 KINDS: dict[Kind, int | None] = {
     "bpe_bytes": 300, "bpe_words": 80, "wordpiece": 80, "unigram": 40, "word": None, "character": None,
 }  # fmt: skip
-WRITTEN = Normalisation(("invisible", "NFKC", "lowercase_tr", "digits_zero"))
+WRITTEN = Normalisation(("invisible", "NFKC_letters", "apostrophe", "lowercase_tr", "digits_zero"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

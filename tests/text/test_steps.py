@@ -51,6 +51,19 @@ def test_golden_punctuation_is_a_token() -> None:
     assert clean("Apple", lowercase=True) == clean("apple", lowercase=True)
 
 
+@pytest.mark.parametrize("punctuation", ["isolate", "remove"])
+def test_golden_what_belongs_to_a_letter_or_a_sign_stays_with_it(punctuation: str) -> None:
+    switches = {"punctuation": punctuation, "unicode": "NFKC", "lowercase": True, "contractions": "expand"}
+    for mark in "'’‘ʻʼ`´":
+        raw = f"K{mark}o i{mark}m, we{mark}ll ri aji{mark}: nu{mark}ul."
+        words = "kʼo iʼm weʼll ri ajiʼ nuʼul"
+        assert [one for one in clean(raw, apostrophe="letter", **switches).split() if one not in ",:."] == words.split()
+    assert clean("xʷ tʰa ⁿd", **switches) == "xʷ tʰa ⁿd"
+    signs = "👩‍💻 ❤️ 👍🏽 🏴󠁧󠁢󠁳󠁣󠁴󠁿 🇫🇷".split()
+    kept = [*signs, "a"] if punctuation == "isolate" else ["a"]
+    assert clean("".join(signs) + "a", **switches).split() == kept == clean(" ".join(kept), **switches).split()
+
+
 def test_contractions_come_before_punctuation() -> None:
     assert clean("Don't!", contractions="expand", punctuation="remove", lowercase=True) == "do not"
 

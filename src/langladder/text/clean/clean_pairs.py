@@ -108,20 +108,14 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
     # Held-out pairs first: of two equal pairs, the one in train is dropped.
     ordered = sorted(names, key=("test", "validation", "train", "all").index)
     first = raw_folder / f"{names[0]}.parquet"
-    config = config.model_copy(
-        update={
-            "source": config.source.in_language(config.source_language),
-            "target": config.target.in_language(config.target_language),
-        }
+    source_steps, source_side = found_conventions(
+        TableLines([(first, "source")]), config.source, config.words, config.source_language
     )
-    sides = {
-        "source": found_conventions(
-            TableLines([(first, "source")]), config.source, config.words, config.source_language
-        ),
-        "target": found_conventions(
-            TableLines([(first, "target")]), config.target, config.words, config.target_language
-        ),
-    }
+    target_steps, target_side = found_conventions(
+        TableLines([(first, "target")]), config.target, config.words, config.target_language
+    )
+    sides = {"source": source_side, "target": target_side}
+    config = config.model_copy(update={"source": source_steps, "target": target_steps})
     rules = PairRules.of(config, sides, first)
     with atomic_folder(out_folder, TABLES) as folder:
         rows = CleanedRows([(name, raw_folder / f"{name}.parquet") for name in ordered], folder, PAIR, rules, seed)

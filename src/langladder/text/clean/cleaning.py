@@ -137,9 +137,9 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     """
     names, engine = present_splits(raw_folder), current()
     compared = DuplicatesConfig(exact="keep", near="keep") if config.iid else config.duplicates
-    steps = config.steps.in_language(config.language)
     raw_rows = chain.from_iterable(map(read_text_rows, shard_files(raw_folder / names[0])))
-    conventions = found_conventions((text for _, text, _ in raw_rows), steps, config.words, config.language)
+    raw_lines = (text for _, text, _ in raw_rows)
+    steps, conventions = found_conventions(raw_lines, config.steps, config.words, config.language)
     rules = Rules(steps, config.limits, compared, conventions.words, seed)
     with atomic_folder(out_folder, SHARDED) as folder:
         scratch = folder / "work"

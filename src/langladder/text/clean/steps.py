@@ -2,8 +2,8 @@
 
 The steps run in the order of the fields below: characters are repaired before anything is matched, invisible ones are
 removed before Unicode normalisation joins what they separated, markup is removed before addresses (a link may contain
-one), contractions are expanded while their apostrophes are still there, and white space comes last. No step assumes
-spaces between words.
+one), an apostrophe that is a letter becomes one before contractions, which no such language has, are expanded, and
+white space comes last. No step assumes spaces between words.
 
 The steps of `text.words.normalisation` change how words are written, and are saved with every model of the text.
 """
@@ -13,6 +13,7 @@ import importlib.util
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Annotated, Literal, Self, TypedDict, get_args
 
 import regex  # type: ignore[import-untyped]
@@ -20,8 +21,15 @@ from pydantic import Field, model_validator
 
 from langladder.ground.errors import needs
 from langladder.ground.schema import Config
-from langladder.text.words.normalisation import Normalisation, function_of, lowercase_of
-from langladder.text.words.segmentation import Conventions, Split, WordChoice
+from langladder.text.words.normalisation import (
+    APOSTROPHE,
+    NFKC_LETTERS,
+    Normalisation,
+    apostrophe_is_letter,
+    function_of,
+    lowercase_of,
+)
+from langladder.text.words.segmentation import SAMPLE, Conventions, Split, WordChoice
 
 Step = Callable[[str], str]
 Language = Annotated[str, Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
@@ -39,8 +47,11 @@ class StepsConfig(Config):
     fix_encoding: bool = True  # undo mojibake ("â€™" for "’") where ftfy is sure of it
     control_characters: bool = True  # remove control characters, byte-order marks and non-characters
     invisible: bool = True  # remove invisible ones: soft hyphens, zero-width spaces, marks of direction
-    unicode: Literal["none", "NFC", "NFKC"] = "NFC"  # NFKC also folds full-width letters, ligatures, superscripts
+    unicode: Literal["none", "NFC", "NFKC"] = "NFC"  # NFKC also folds full-width letters, ligatures, digits above
     html: bool = False  # strip tags, decode entities; "<unk>" and "a < b" are text, not tags
+    # What ' ’ ‘ ʻ ʼ ` ´ beside a letter are. letter: all are written ʼ (K'iche' ja', Tongan 'oku); auto: as most of the
+    # text has it.
+    apostrophe: Literal["auto", "letter", "punctuation"] = "auto"
     url: str | None = None  # null: keep; "": remove; else the token put in its place, e.g. "<url>"
     email: str | None = None
     handle: str | None = None  # @name
@@ -56,9 +67,13 @@ class StepsConfig(Config):
     punctuation: Literal["keep", "isolate", "remove"] = "keep"  # isolate: a token by itself
     whitespace: bool = Field(default=True)  # one space between words, none at the ends
 
-    def in_language(self, language: str | None) -> Self:
-        """The same steps with the language of the corpus, unless they set one."""
-        return self if self.language is not None else self.model_copy(update={"language": language})
+    def of_text(self, language: str | None, raw_lines: Iterable[str]) -> Self:
+        """The steps of a text: with its language, unless they set one, and with what its apostrophe is."""
+        language = self.language or language
+        apostrophe = self.apostrophe
+        if apostrophe == "auto":
+            apostrophe = "letter" if apostrophe_is_letter(islice(raw_lines, SAMPLE), language) else "punctuation"
+        return self.model_copy(update={"language": language, "apostrophe": apostrophe})
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
@@ -74,7 +89,8 @@ def normalisation_of(config: StepsConfig) -> Normalisation:
     """The steps of `text.words.normalisation`, in order; a model's input gets them, too."""
     names: dict[str, bool] = {
         "invisible": config.invisible,
-        config.unicode: config.unicode != "none",
+        NFKC_LETTERS if config.unicode == "NFKC" else config.unicode: config.unicode != "none",
+        APOSTROPHE: config.apostrophe == "letter",
         lowercase_of(config.language): config.lowercase,
         **{name: name in config.arabic for name in ARABIC},
         f"digits_{config.digits}": config.digits != "keep",
@@ -89,11 +105,13 @@ def build_steps(config: StepsConfig) -> list[tuple[str, Step]]:
 
 def found_conventions(
     raw_lines: Iterable[str], config: StepsConfig, words: WordChoice, language: str | None
-) -> Conventions:
-    """How a raw text is read after the steps: decided by its first lines."""
+) -> tuple[StepsConfig, Conventions]:
+    """The steps of a raw text, and how it is read after them: decided by its first lines."""
+    sample = list(islice(raw_lines, SAMPLE))
+    config = config.of_text(language, sample)
     steps = build_steps(config)
-    lines = (run_steps(steps, line) for line in raw_lines)
-    return Conventions.of(words, lines, language, normalisation_of(config))
+    lines = (run_steps(steps, line) for line in sample)
+    return config, Conventions.of(words, lines, language, normalisation_of(config))
 
 
 def run_steps(steps: list[tuple[str, Step]], line: str) -> str:
@@ -133,7 +151,9 @@ def _invisible(config: StepsConfig) -> Step | None:
 
 
 def _unicode(config: StepsConfig) -> Step | None:
-    return None if config.unicode == "none" else function_of(config.unicode)
+    if config.unicode == "none":
+        return None
+    return function_of(NFKC_LETTERS if config.unicode == "NFKC" else config.unicode)
 
 
 _SPACING = re.compile(r"[\t\n\v\f\r\x1c-\x1f\x85]")
@@ -182,6 +202,10 @@ def _html(config: StepsConfig) -> Step | None:
         return line
 
     return step
+
+
+def _apostrophe(config: StepsConfig) -> Step | None:
+    return function_of(APOSTROPHE) if config.apostrophe == "letter" else None
 
 
 # Addresses are ASCII, so one ends where Chinese text follows without a space.
@@ -238,11 +262,13 @@ def _digits(config: StepsConfig) -> Step | None:
     return None if config.digits == "keep" else function_of(f"digits_{config.digits}")
 
 
-# Tokens in angle brackets ("<unk>", "<url>") stay whole; so do apostrophes inside words and marks inside numbers.
+# Tokens in angle brackets ("<unk>", "<url>") stay whole; so do apostrophes inside words, marks inside numbers, and a
+# mark with what belongs to it (the joiners of an emoji).
 _WHOLE = r"<\w+>(*SKIP)(*FAIL)"
 _APOSTROPHE = r"(?<=\p{L})['’](?=\p{L})"
-_ISOLATED = regex.compile(rf"{_WHOLE}|{_APOSTROPHE}(*SKIP)(*FAIL)|(?<=\d)[.,](?=\d)(*SKIP)(*FAIL)|[\p{{P}}\p{{S}}]")
-_REMOVED = regex.compile(rf"{_WHOLE}|({_APOSTROPHE})|[\p{{P}}\p{{S}}]")
+_SIGN = r"(?=[\p{P}\p{S}])\X"
+_ISOLATED = regex.compile(rf"{_WHOLE}|{_APOSTROPHE}(*SKIP)(*FAIL)|(?<=\d)[.,](?=\d)(*SKIP)(*FAIL)|{_SIGN}")
+_REMOVED = regex.compile(rf"{_WHOLE}|({_APOSTROPHE})|{_SIGN}")
 
 
 def _punctuation(config: StepsConfig) -> Step | None:
@@ -263,6 +289,7 @@ _MAKERS: dict[str, Callable[[StepsConfig], Step | None]] = {
     "invisible": _invisible,
     "unicode": _unicode,
     "html": _html,
+    "apostrophe": _apostrophe,
     "url": _url,
     "email": _email,
     "handle": _handle,

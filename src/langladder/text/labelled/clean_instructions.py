@@ -80,7 +80,8 @@ def clean_instructions(
     names = present_splits(raw_folder)
     names += ["unseen"] if (raw_folder / "unseen.parquet").is_file() else []
     tables = [(name, raw_folder / f"{name}.parquet") for name in names]
-    config = config.model_copy(update={"words": reading(config.words, _texts(tables[0][1]))})
+    steps = config.steps.of_text(None, _texts(tables[0][1]))
+    config = config.model_copy(update={"steps": steps, "words": reading(config.words, _texts(tables[0][1]))})
     with atomic_folder(out_folder, INSTRUCTION_TABLES) as folder:
         rows = CleanedRows(tables, folder, DIALOGUE, config, seed, INSTRUCTION_SPLITS)
         rows.drop_duplicates()

@@ -32,7 +32,6 @@ from langladder.text.clean.steps import (
     StepsConfig,
     build_steps,
     found_conventions,
-    normalisation_of,
     outside,
     run_steps,
 )
@@ -109,8 +108,9 @@ def clean_labels(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig
         InputError: a split is left empty, too few texts to cut one, or a held-out label that train lacks.
     """
     first = raw_folder / f"{present_splits(raw_folder)[0]}.parquet"
-    config = config.model_copy(update={"steps": config.steps.in_language(config.language)})
-    conventions = found_conventions(TableLines([(first, "text")]), config.steps, config.words, config.language)
+    lines = TableLines([(first, "text")])
+    steps, conventions = found_conventions(lines, config.steps, config.words, config.language)
+    config = config.model_copy(update={"steps": steps})
     row_type = LABELLED_TEXT._replace(schema=labelled_schema(first))
     return _clean(raw_folder, out_folder, row_type, config, conventions, seed)
 
@@ -120,8 +120,8 @@ def clean_tags(raw_folder: Path, out_folder: Path, config: CleanLabelledConfig, 
     first = raw_folder / f"{present_splits(raw_folder)[0]}.parquet"
     rows = read_batches(first, TAGGED)
     sentences = (" ".join(words) for batch in rows for words in batch.column("words").to_pylist())
-    config = config.model_copy(update={"steps": config.steps.in_language(config.language)})
-    conventions = Conventions.of("whitespace", sentences, config.language, normalisation_of(config.steps))
+    steps, conventions = found_conventions(sentences, config.steps, "whitespace", config.language)
+    config = config.model_copy(update={"steps": steps})
     row_type = TAGGED_SENTENCE._replace(schema=tagged_schema(first))
     return _clean(raw_folder, out_folder, row_type, config, conventions, seed)
 

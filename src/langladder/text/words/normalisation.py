@@ -10,7 +10,12 @@ of Python would make larger.
     invisible       removes zero-width spaces, soft hyphens, word joiners, marks of direction. Joiners
                     (U+200C, U+200D) and variation selectors stay: scripts and emoji need them. So do zero-width spaces
                     between letters of scripts without spaces (Khmer, Burmese, Thai): they separate words
-    NFC, NFKC       Unicode's forms (UAX 15). NFKC would cut Thai ำ and Lao ຳ in two; here they stay whole
+    NFC             Unicode's form (UAX 15) that joins letters with their marks
+    NFKC_letters    NFKC, but a letter of a writing stays: modifier letters (tʰa, xʷ, ⁿd), which NFKC makes ordinary
+                    ones, and accents that stand alone (k´o, ἀλλ᾽), which it makes a space and a mark. Thai ำ and Lao ຳ
+                    stay whole
+    NFKC            the same without such letters and accents, in models of earlier versions
+    apostrophe      ' ’ ‘ ʻ ` ´ ᾽ ᾿ beside a letter → ʼ (U+02BC), a letter; not where two of them stand together
     lowercase       Unicode's lower case (SpecialCasing.txt) with the final sigma of Greek. `İ` becomes `i`: without a
                     language Unicode makes `i` and U+0307 of it, which is no letter of any text
     lowercase_tr    of Turkish and Azeri: İ → i, I → ı
@@ -22,7 +27,9 @@ of Python would make larger.
     digits_…        of every script: all to 0 (zero), out (remove), or to 0 … 9 (ascii)
 """
 
+import math
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -44,6 +51,8 @@ class Replace(NamedTuple):
 
 
 Rule = Replace | Literal["NFC", "NFKC", "lower"]
+NFKC_LETTERS = "NFKC_letters"
+APOSTROPHE = "apostrophe"
 
 
 class Step(NamedTuple):
@@ -69,6 +78,21 @@ _ASCII_DIGITS = [Replace("[" + "".join(chr(ord(zero) + n) for zero in _ZEROS) + 
 _INVISIBLE = r"\u00AD\u061C\u200E\u200F\u202A-\u202E\u2060-\u2064\u2066-\u2069"
 _SPACELESS = r"\u0E00-\u109F\u1780-\u17FF\u1950-\u19FF\u1A20-\u1AAF\u1B00-\u1B7F\uA980-\uA9FF\uAA60-\uAADF"  # Thai, …
 
+# Superscript letters of category Lm, and accents that NFKC makes a space and a mark. Nothing keeps a character from
+# NFKC, so each is a private one, from U+10FF00 on, while it runs.
+_KEPT = (
+    "ʰʱʲʳʴʵʶʷʸˠˡˢˣˤჼᴬᴭᴮᴰᴱᴲᴳᴴᴵᴶᴷᴸᴹᴺᴼᴽᴾᴿᵀᵁᵂᵃᵄᵅᵆᵇᵈᵉᵊᵋᵌᵍᵏᵐᵑᵒᵓᵔᵕᵖᵗᵘᵙᵚᵛᵜᵝᵞᵟᵠᵡᵸ"
+    "ᶛᶜᶝᶞᶟᶠᶡᶢᶣᶤᶥᶦᶧᶨᶩᶪᶫᶬᶭᶮᶯᶰᶱᶲᶳᶴᶵᶶᶷᶸᶹᶺᶻᶼᶽᶾᶿⁱⁿⱽⵯꚜꚝꝰꟲꟳꟴꟸꟹꭜꭝꭞꭟꭩ"
+    "¨¯´¸˘˙˚˛˜˝ͺ΄΅᾽᾿῀῁῍῎῏῝῞῟῭῾‗゛゜"
+)
+_HIDDEN = [(one, chr(0x10FF00 + number)) for number, one in enumerate(_KEPT)]
+_NFKC: list[Rule] = ["NFKC", Replace("\u0e4d\u0e32", "\u0e33"), Replace("\u0ecd\u0eb2", "\u0eb3")]
+
+# An apostrophe by all its characters, the letter among them; other than the letter.
+_APOSTROPHES = "'’‘ʻ`´᾽᾿ʼ"
+_OTHER = _APOSTROPHES.replace("ʼ", "")
+_ALONE = rf"(?<![{_APOSTROPHES}])(?:(?<=[\p{{L}}\p{{M}}])[{_OTHER}]|[{_OTHER}](?=\p{{L}}))(?![{_APOSTROPHES}])"
+
 STEPS: dict[str, Step] = {
     "invisible": Step(
         [
@@ -78,7 +102,9 @@ STEPS: dict[str, Step] = {
         ]
     ),
     "NFC": Step(["NFC"]),
-    "NFKC": Step(["NFKC", Replace("\u0e4d\u0e32", "\u0e33"), Replace("\u0ecd\u0eb2", "\u0eb3")]),
+    NFKC_LETTERS: Step([*(Replace(*pair) for pair in _HIDDEN), *_NFKC, *(Replace(two, one) for one, two in _HIDDEN)]),
+    "NFKC": Step(_NFKC),
+    APOSTROPHE: Step([Replace(_ALONE, "ʼ")], ascii=True),
     "lowercase": Step([_DOTTED, *_LOWER], ascii=True),
     "lowercase_tr": Step([_DOTTED, Replace("I", "ı"), *_LOWER], ascii=True),
     "lowercase_lt": Step(
@@ -121,6 +147,10 @@ def function_of(name: str) -> Callable[[str], str]:
 
     if name == "lowercase":  # what str.lower does, final sigma and all, but for dotted capital I
         return lambda text: apply(text) if "İ" in text or "I\u0307" in text else text.lower()
+    if name == NFKC_LETTERS:
+        kept, plain = regex.compile(f"[{_KEPT}]"), function_of("NFKC")
+        hide, show = str.maketrans(dict(_HIDDEN)), str.maketrans({two: one for one, two in _HIDDEN})
+        return lambda text: plain(text.translate(hide)).translate(show) if kept.search(text) else plain(text)
     if name == "invisible":  # none of them is printable
         return lambda text: text if text.isprintable() else apply(text)
     return apply if step.ascii else lambda text: text if text.isascii() else apply(text)
@@ -133,6 +163,73 @@ def lower(text: str) -> str:
     'izmir οδος'
     """
     return function_of("lowercase")(text)
+
+
+# ---- whether an apostrophe is a letter
+
+
+LETTER_SHARE = 0.02  # minimum share of the words that are written with it
+DIFFERENT_ENDS = 5  # minimum number of different words that begin (or end) with it
+VARIETY = 8.0  # minimum of e to the entropy of what stands before it inside words, and of what follows it
+CONTRACTING = ("en", "fr", "it", "ca", "oc", "wa", "co", "sc", "rm", "nl", "de", "tr")
+"""Languages in which it is none: it marks a vowel that is left out, or sets an ending off."""
+_ELIDED = regex.compile(  # what stands before it: l'homme, dell'arte, o'clock, m'buku
+    "[acdhijlmnostvwyz]|[bkm]w|qu|ch|th|g[ln]|un|po|(?:jus|lors|puis|quoi|quel|pres)qu|entr|quest|sant|tutt|mezz|nient|"
+    "(?:a|be|co|da|de|ne|que|su)ll|(?:a|da|de|ne|su)gl|anch|com|cos|dov"
+)
+_CONTRACTED = regex.compile("[demnkrsty]|re|ve|ll|er|st|e[mn]|ny|tis|twas|til|cause")  # what follows it: don't
+_CLOSES = regex.compile(rf"{_ELIDED.pattern}|\p{{L}}*s|\p{{P}}")  # what an end without a letter follows: dogs', so.'
+_ALL = frozenset(_APOSTROPHES)
+_BEGINS = regex.compile(rf"(?<![\p{{L}}\p{{M}}\p{{N}}{_APOSTROPHES}])[{_APOSTROPHES}](\p{{L}}[\p{{L}}\p{{M}}]*)")
+_ENDS = regex.compile(rf"([\p{{L}}\p{{M}}]+|[.,!?;:…])[{_APOSTROPHES}](?![\p{{L}}\p{{N}}{_APOSTROPHES}])")
+_INSIDE = regex.compile(rf"(?<![\p{{L}}\p{{M}}])(?!\p{{Lu}})([\p{{L}}\p{{M}}]+)[{_APOSTROPHES}](?=([\p{{L}}\p{{M}}]+))")
+
+
+def apostrophe_is_letter(lines: Iterable[str], language: str | None = None) -> bool:
+    """Whether the apostrophe of a text is a letter (K'iche' ja', Tongan 'oku), by some of its lines.
+
+    A quotation has two, so only what begins with one more often than it ends with one counts, or the other way round.
+    Inside words it is a letter if both sides of it vary: a language elides few words, and has few endings to contract.
+    Known ones, and names (`Ankara'da`), do not count.
+
+    Args:
+        language: BCP 47 tag. Those that contract words have no such letter.
+
+    >>> apostrophe_is_letter(["ri aji' xub'an pa ri ja', ri ik' xuqe' ri q'ij man k'o ta waral"])
+    True
+    >>> apostrophe_is_letter(["He said 'so', didn't he? The dogs' owner can't say."])
+    False
+    """
+    if (language or "").partition("-")[0].lower() in CONTRACTING:
+        return False
+    words, found = 0, Counter[str]()
+    for line in lines:
+        split = line.split()
+        words += len(split)
+        found.update(word for word in split if not _ALL.isdisjoint(word))
+    begin, end, before, after = (Counter[str]() for _ in range(4))
+    for word, count in found.items():
+        for left, right in _INSIDE.findall(word):
+            if not (_ELIDED.fullmatch(left) or _CONTRACTED.fullmatch(right)):
+                before[left] += count
+                after[right] += count
+        for sides, pattern in ((begin, _BEGINS), (end, _ENDS)):
+            for part in pattern.findall(word.lower()):
+                sides[part] += count
+    begins = {word: count for word, count in begin.items() if not _CONTRACTED.fullmatch(word)}
+    ends = {word: count for word, count in end.items() if not _CLOSES.fullmatch(word)}
+    least = LETTER_SHARE * words
+    return (
+        (len(begins) >= DIFFERENT_ENDS and sum(begins.values()) - end.total() >= least)
+        or (len(ends) >= DIFFERENT_ENDS and sum(ends.values()) - begin.total() >= least)
+        or (before.total() >= least and min(_variety(before), _variety(after)) >= VARIETY)
+    )
+
+
+def _variety(counts: Counter[str]) -> float:
+    """e to the entropy: n for n that are equally frequent."""
+    shares = [count / counts.total() for count in counts.values()]
+    return math.exp(-sum(share * math.log(share) for share in shares))
 
 
 def _function(rule: Rule) -> Callable[[str], str]:
