@@ -6,6 +6,7 @@ from langladder.families.sides import SIDES
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.schema import locate_function
+from langladder.text.words.normalisation import APOSTROPHE
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.schema import CleanJob
 from pipeline.settings.stage import stage
@@ -25,6 +26,12 @@ def main(job: CleanJob, out: Path) -> None:
     write_json(output(out, "metrics/clean", job.side, ending=".json"), report)
     kept = ", ".join(f"{split} {counts[side.unit]:,}" for split, counts in report["splits"].items())
     print(f"clean {job.side}: {kept} {side.unit} → {folder}")
+    for name, conventions in report.get("conventions", {}).items():
+        if APOSTROPHE in conventions["normalisation"]:
+            print(
+                f"clean {job.side}: {name}: an apostrophe beside a letter is a letter and written ʼ; where it is "
+                "punctuation, set steps: {apostrophe: punctuation} in conf/clean/standard.yaml"
+            )
     for warning in report.get("warnings", []):
         print(f"clean {job.side}: warning: {warning}")
 

@@ -12,8 +12,8 @@ from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.clean.cleaning import CleanConfig, clean_text
 from langladder.text.storage import shards, tables
 from langladder.text.tokenize.encoding import encode_corpus
-from langladder.text.tokenize.tokenizer_training import train_tokenizer
-from langladder.text.tokenize.tokenizers import TokenizerConfig
+from langladder.text.tokenize.tokenizer_training import train_pair_tokenizers, train_tokenizer
+from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from langladder.text.words.segmentation import Conventions, Segmenter, conventions_of, write_conventions
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig, encode_words
 
@@ -79,6 +79,26 @@ def test_sides_of_pairs_have_their_own_conventions(tmp_path: Path) -> None:
     assert (target.unit, target.writing, target.language) == ("graphemes", "unspaced", "th")
     assert report["cleaning"]["dropped"]["length_ratio"]["count"] == 10
     assert "cleaning dropped 10 of 70 (14%): length_ratio" in report["warnings"]
+
+
+def test_a_shared_tokenizer_writes_each_side_as_it_is_written(tmp_path: Path) -> None:
+    """Only the K'iche' side has an apostrophe that is a letter; a query with another one gets its tokens."""
+    kiche = [f"Man k'o ta ri ja' ri aji' ri ik' ri q'ij ri tata' Lu' {n}" for n in range(60)]
+    english = [f"I can't see the boys' cats, {n}" for n in range(60)]
+    sides = pa.table([kiche, english], schema=tables.PAIRS)
+    tables.write_table(tmp_path / "raw" / "all.parquet", sides)
+    report = clean_parallel(tmp_path / "raw", tmp_path / "clean", CleanPairsConfig(), seed=1)
+    assert {side: one["normalisation"] for side, one in report["conventions"].items()} == {
+        "source": ["invisible", "NFC", "apostrophe"],
+        "target": ["invisible", "NFC"],
+    }
+    config = TokenizerConfig(vocab_size=400)
+    (source, target), _ = train_pair_tokenizers(tmp_path / "clean", config, shared=True)
+    assert source.vocab_size == target.vocab_size
+    assert source.encode("ri aji’").tolist() == source.encode("ri ajiʼ").tolist() == target.encode("ri ajiʼ").tolist()
+    assert source.decode(source.encode("ja'")) == "jaʼ" and target.decode(target.encode("can't")) == "can't"
+    source.save(tmp_path / "source.json")
+    assert Tokenizer.load(tmp_path / "source.json").normalisation.names == ("invisible", "NFC", "apostrophe")
 
 
 @pytest.mark.parametrize("key", ["source_language", "target_language"])

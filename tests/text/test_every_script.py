@@ -1,4 +1,4 @@
-"""Twelve scripts go the whole way: sentences, cleaning, words, tokenizers, models that are asked, the report."""
+"""Fourteen writings go the whole way: sentences, cleaning, words, tokenizers, models that are asked, the report."""
 
 import re
 import unicodedata
@@ -21,7 +21,7 @@ from langladder.faces.report.bidi import enclosing
 from langladder.ground.errors import InputError
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.text.clean.statistics import TextStatistics
-from langladder.text.clean.steps import StepsConfig, build_steps, normalisation_of, run_steps
+from langladder.text.clean.steps import StepsConfig, build_steps, found_conventions, normalisation_of, run_steps
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import few_tokens, train_tokenizer
@@ -72,6 +72,34 @@ SCRIPTS = {
         "Où est-elle ? | M. Núñez l’a vue à 8 h. 30, près d’ici. | « Là ! » | Voilà…",
         ' dir="ltr"',
         ("Å", "\u212b"),
+    ),
+    "kiche": Script(
+        "{1} {2} {0}, {n}.",
+        (
+            "ri aji'|ri nan Lu'|ri qatata' ajq'ijab'|jun q'atb'altzij",
+            "Xub'an|Kuna'|Xeretzelaj",
+            "ri k'a'am|le alib'atz|ri ja' xuqe' ri nimab'e|ronojel uwachulew",
+        ),
+        "0",
+        "Xub'an ri k'a'am ri aji' , 1 .",
+        "apart",
+        ("K'O RI JA', Q'IJ", "k'o ri ja', q'ij"),
+        "La utz awach? | Utz. | K'o ja'! | Man k'o taj.",
+        ' dir="ltr"',
+    ),
+    "hawaiian": Script(
+        "{1} {0} {2}, {n}.",
+        (
+            "ke keiki|ʻo Kaʻiulani|ka ʻīlio liʻiliʻi|koʻu makuahine",
+            "Ua ʻike|Ke ʻimi nei|Ua ʻai",
+            "i ka ʻāina|i ka humuhumunukunukuāpuaʻa|i nā ʻōhiʻa ʻekolu|i ka moʻolelo",
+        ),
+        "0",
+        "Ua ʻike ke keiki i ka ʻāina , 1 .",
+        "apart",
+        ("UA ʻIKE ʻO KAʻIULANI", "ua ʻike ʻo kaʻiulani"),
+        "Pehea ʻoe? | Maikaʻi nō! | He aha kēia? | Ka ʻāina.",
+        ' dir="ltr"',
     ),
     "greek": Script(
         "{0} {1} {2}, {n}.",
@@ -219,7 +247,7 @@ SCRIPTS = {
     ),
 }
 SPACELESS = ("thai", "khmer", "han", "kana")
-STANDARD = StepsConfig()
+APOSTROPHES = "'’‘ʻʼ"
 
 
 def each_script() -> pytest.MarkDecorator:
@@ -235,28 +263,29 @@ def raw_of(script: str) -> tuple[str, ...]:
     return tuple(own.line.format(*words, n=str(1 + 37 * n % 113).translate(digits)) for n, words in enumerate(chosen))
 
 
-def settings(name: str) -> StepsConfig:
-    """The steps of a file of conf/clean."""
+@cache
+def settings(script: str, name: str = "standard") -> StepsConfig:
+    """The steps of a file of conf/clean, for the text of a script."""
     steps = {}
     for file in ("standard", name):
         steps |= yaml.safe_load((ROOT / "conf" / "clean" / f"{file}.yaml").read_text(encoding="utf-8"))["steps"]
-    return StepsConfig.model_validate(steps)
+    return StepsConfig.model_validate(steps).of_text(None, raw_of(script))
 
 
-def cleaned(text: str, config: StepsConfig = STANDARD) -> str:
+def cleaned(text: str, config: StepsConfig) -> str:
     return run_steps(build_steps(config), text)
 
 
 @cache
 def lines_of(script: str) -> tuple[str, ...]:
     """The same as cleaning leaves them."""
-    return tuple(map(cleaned, raw_of(script)))
+    return tuple(cleaned(line, settings(script)) for line in raw_of(script))
 
 
 @cache
 def tokenizer_of(script: str, kind: Any = "bpe_bytes", size: int = 1000) -> Tokenizer:
     config = TokenizerConfig(kind=kind, vocab_size=size)
-    return train_tokenizer(list(lines_of(script)), config, normalisation_of(STANDARD))
+    return train_tokenizer(list(lines_of(script)), config, normalisation_of(settings(script)))
 
 
 def forms(script: str, line: str) -> list[str]:
@@ -270,6 +299,7 @@ def forms(script: str, line: str) -> list[str]:
         line[:first] + "\u00ad" + line[first:],
         unicodedata.normalize("NFD", f"\u200e{line[:first]}\u2060{line[first:]}\u200f"),
     ]
+    found += [line.replace("ʼ", mark) for mark in APOSTROPHES if "ʼ" in line]
     return found if script in SPACELESS else [*found, line[:first] + "\u200b" + line[first:]]
 
 
@@ -279,7 +309,7 @@ def forms(script: str, line: str) -> list[str]:
 @each_script()
 @pytest.mark.parametrize("name", ["standard", "lowercase", "words", "aggressive"])
 def test_cleaning_twice_is_cleaning_once(script: str, name: str) -> None:
-    config = settings(name)
+    config = settings(script, name)
     for text in (*raw_of(script), SCRIPTS[script].sentences, *SCRIPTS[script].lower):
         once = cleaned(text, config)
         assert cleaned(once, config) == once
@@ -289,23 +319,25 @@ def test_cleaning_twice_is_cleaning_once(script: str, name: str) -> None:
 
 @each_script()
 def test_zero_width_spaces_stay_where_they_separate_words(script: str) -> None:
-    first, second = (cleaned(one.split("|")[0]) for one in SCRIPTS[script].parts[:2])
+    standard = settings(script)
+    first, second = (cleaned(one.split("|")[0], standard) for one in SCRIPTS[script].parts[:2])
     first, second = first.split()[0], second.split()[0]
     between = "\u200b" if script in ("thai", "khmer") else ""
-    step = normalisation_of(STANDARD)
+    step = normalisation_of(settings(script))
     for query in (f"{first}\u200b{second}", f"\u200b{first}\u200b\u00ad\u200b\u2060{second}\u200b"):
         for text in (query, unicodedata.normalize("NFD", query)):
-            assert cleaned(text) == f"{first}{between}{second}"
-            assert step.normalise(text) == step.normalizer().normalize_str(text) == cleaned(text)
+            assert cleaned(text, standard) == f"{first}{between}{second}"
+            assert step.normalise(text) == step.normalizer().normalize_str(text) == cleaned(text, standard)
     assert Conventions(words="separated").split(f"{first}\u200b {second}") == [first, second]
 
 
 @each_script()
 def test_golden_lower_case(script: str) -> None:
     before, after = SCRIPTS[script].lower
-    config = StepsConfig(lowercase=True)
-    assert cleaned(before, config) == cleaned(after) == cleaned(after, config)
-    assert normalisation_of(config).normalizer().normalize_str(before) == cleaned(after)
+    standard = settings(script)
+    config = standard.model_copy(update={"lowercase": True})
+    assert cleaned(before, config) == cleaned(after, standard) == cleaned(after, config)
+    assert normalisation_of(config).normalizer().normalize_str(before) == cleaned(after, standard)
 
 
 @each_script()
@@ -320,20 +352,33 @@ def test_golden_sentences(script: str) -> None:
 
 
 @each_script()
+def test_an_apostrophe_is_a_letter_where_words_end_in_it(script: str) -> None:
+    letter = script in ("kiche", "hawaiian")
+    assert ("apostrophe" in normalisation_of(settings(script)).names) == letter
+    if letter:
+        for mark in APOSTROPHES:
+            typed = [re.sub("['ʻ]", mark, line) for line in raw_of(script)]
+            steps, found = found_conventions(typed, StepsConfig(), "auto", None)
+            assert tuple(cleaned(line, steps) for line in typed) == lines_of(script)
+            assert found == found_conventions(raw_of(script), StepsConfig(), "auto", None)[1]
+            assert all(word[0].isalnum() or word in ",." for line in lines_of(script) for word in found.split(line))
+
+
+@each_script()
 def test_golden_words(script: str) -> None:
-    conventions, words = Conventions.of("auto", lines_of(script)), SCRIPTS[script].words
+    conventions, words = Conventions.of("auto", lines_of(script)), cleaned(SCRIPTS[script].words, settings(script))
     assert conventions.unit == SCRIPTS[script].unit
-    assert conventions.split(lines_of(script)[0]) == cleaned(words).split(" ")
+    assert conventions.split(lines_of(script)[0]) == words.split(" ")
     assert (conventions.unit == "graphemes") == (script in SPACELESS)
     # Words that stand between spaces stay what they are.
     separated = Conventions.of("auto", [" ".join(conventions.split(line)) for line in lines_of(script)])
-    assert separated.split(cleaned(words)) == cleaned(words).split(" ")
+    assert separated.split(words) == words.split(" ")
 
 
 @each_script()
 def test_no_word_parts_a_letter_from_its_mark(script: str) -> None:
     for mode in ("auto", "apart", "separated", "unicode", "whitespace"):
-        for line in (*lines_of(script), *map(cleaned, SCRIPTS[script].lower)):
+        for line in (*lines_of(script), *(cleaned(one, settings(script)) for one in SCRIPTS[script].lower)):
             words = Conventions(words=mode).split(line)
             assert "".join(words) == re.sub(r"\s", "", line)
             assert not [word for word in words if unicodedata.category(word[0])[0] == "M"]
@@ -413,7 +458,7 @@ def counted() -> Any:
         ids = np.concatenate([[BOS, *tokenizer.encode(line), EOS] for line in lines]).astype(np.int32)
         model = KneserNey(KneserNey.Config(order=3), tokenizer.vocab_size)
         model.fit(TokenStream(ids, np.array([0, len(ids)])))
-        conventions = Conventions.of("auto", lines, normalisation=normalisation_of(STANDARD))
+        conventions = Conventions.of("auto", lines, normalisation=normalisation_of(settings(script)))
         return LoadedModel(script, model, tokenizer, conventions)
 
     return make
@@ -450,7 +495,7 @@ def test_another_form_of_a_word_has_the_same_vector(script: str) -> None:
     conventions = Conventions.of("auto", lines_of(script))
     words = Vocabulary.build([" ".join(conventions.split(line)) for line in lines_of(script)]).words
     matrix = np.random.default_rng(1).normal(size=(len(words), 3)).astype(np.float32)
-    vectors = WordVectors(words, matrix, words_by=conventions.words, normalisation=normalisation_of(STANDARD))
+    vectors = WordVectors(words, matrix, words_by=conventions.words, normalisation=normalisation_of(settings(script)))
     for word in words:
         for form in (unicodedata.normalize("NFD", word), f"{word[:1]}\u00ad{word[1:]}", f"\u200e{word}"):
             assert vectors.row(vectors.spelled(form)) == vectors.index[word]

@@ -211,16 +211,17 @@ def train_pair_tokenizers(
     """Tokenizers of the source and the target of a clean parallel corpus, with what each was trained on.
 
     Args:
-        shared: one tokenizer of both sides, for either.
+        shared: the same tokens for both sides; each tokenizer writes a text as its side is written.
     """
     sides = [["source", "target"]] * 2 if shared else [["source"], ["target"]]
     samples = [Sample.of(training_sides(clean_folder, side).shards(), config.sample_bytes) for side in sides]
     written = [conventions_of(clean_folder, side).normalisation for side in ("source", "target")]
-    if shared and written[0] != written[1]:  # one tokenizer cannot know which side it reads
-        written = [Normalisation(tuple(name for name in written[0].names if name in written[1].names))]
-    pairs = list(zip(samples, written, strict=False))[: 2 - shared]
-    found = [train_tokenizer(sample, config, names) for sample, names in pairs]
-    return [found[0], found[-1]], samples
+    if shared:
+        one = train_tokenizer(samples[0], config)
+        found = [Tokenizer(hf.Tokenizer.from_str(one.to_json()), one.kind, names) for names in written]
+    else:
+        found = [train_tokenizer(sample, config, names) for sample, names in zip(samples, written, strict=True)]
+    return found, samples
 
 
 def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:

@@ -195,7 +195,7 @@ def apostrophe_is_letter(lines: Iterable[str], language: str | None = None) -> b
     Args:
         language: BCP 47 tag. Those that contract words have no such letter.
 
-    >>> apostrophe_is_letter(["ri aji' xub'an pa ri ja', ri ik' xuqe' ri q'ij man k'o ta waral"])
+    >>> apostrophe_is_letter(["ri aji' xub'an pa ri ja', ri ik' xuqe' ri tata' man k'o ta waral"])
     True
     >>> apostrophe_is_letter(["He said 'so', didn't he? The dogs' owner can't say."])
     False
