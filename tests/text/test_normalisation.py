@@ -1,5 +1,6 @@
 """How words are written: by Python and by the `tokenizers` library alike, for training texts and for what is asked."""
 
+import gzip
 import json
 import sys
 import unicodedata
@@ -11,13 +12,14 @@ import tokenizers as hf
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from real_data import real
 
 from langladder.ground.errors import InputError
-from langladder.text.clean.steps import Book, StepsConfig, build_steps, normalisation_of
+from langladder.text.clean.steps import Book, StepsConfig, build_steps, found_conventions, normalisation_of
 from langladder.text.tokenize.token_steps import Steps
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig
-from langladder.text.words.normalisation import STEPS, Normalisation, lowercase_of
+from langladder.text.words.normalisation import STEPS, Normalisation, apostrophe_is_letter, lowercase_of
 from langladder.text.words.segmentation import Conventions, conventions_of, write_conventions
 
 SCRIPTS = {
@@ -154,6 +156,78 @@ def test_golden_apostrophes_that_are_letters(before: str, after: str) -> None:
 def test_golden_steps_by_choice(switches: dict[str, Any], before: str, after: str) -> None:
     assert clean(before, **switches) == after
     assert normalisation_of(StepsConfig.model_validate(switches)).normalizer().normalize_str(before).strip() == after
+
+
+LETTER = {
+    "kiche": [
+        "Sib'alaj nim ri ab'aj. Kinwilo chi utz ri aji'.",
+        "Kuna' tew ri ik' pa ri ja', xuqe' ri tata' k'o pa b'e.",
+    ],
+    "tongan": [
+        "Ko e me'a 'i he mahino 'a e ngaahi totonu",
+        "'oku tali fiefia ai 'ehe fa'ahinga 'o e tangata 'a e mamani",
+    ],
+    "hawaiian": [
+        "ʻOiai, ʻo ka hoʻomaopopo ʻana i ka hanohano",
+        "a me nā pua o ka ʻohana, ua kūkala ʻia a maikaʻi ʻole",
+    ],
+    "tahitian": ["‘Ua fa’ati’a ‘oia i te ta’ata ‘e te ‘āi’a", "‘aita te ‘ohipa i fa’aotihia ‘ia au"],
+    "acute accents": ["ri nu´ul k´o pa ri ja´ aji´ xuqe´ rajaw ik´ ri tata´", "ri kuna´ are´ ri q´ij"],
+    "only inside words": [
+        "p'unchay llank'ay sut'i jark'asqa t'ika mach'ay wak'a yach'ay q'usñi rijch'aj",
+        "jaqay runa puk'uta k'aspi mikhuy qhiswa junt'aspa ñawp'a much'ay k'iski suk'a llimp'i",
+    ],
+}
+PUNCTUATION = {
+    "english": [
+        "He said 'so', and didn't go; the dogs' owner can't, 'cause it's theirs.",
+        "'Tis o'clock, ma'am: 'here'!",
+    ],
+    "a quotation over several lines": [
+        "'Oh dear! 'What 'Why 'The 'Alas",
+        "I shall be late!' dear!' no,' so.' well;' me'",
+    ],
+    "contractions that stand alone": ["they do n't say 's or 're `` and '' , the boys ' 'em 'll '90s"] * 9,
+    "french": ["L'homme qu'il n'a pas vu d'ici s'en va, c'est l'été aujourd'hui, lorsqu'on l'aime jusqu'à l'aube."],
+    "french, separated": ["l' homme qu' il n' a pas vu d' ici s' en va , c' est l' été jusqu' à lorsqu' on j' ai"],
+    "italian": [
+        "L'arte dell'uomo, un po' d'acqua nell'anno: quell'altro all'alba c'è, senz'altro; dov'è? Com'è? Cos'è?"
+    ],
+    "italian, separated": ["l' arte dell' uomo , un po' d' acqua nell' anno quell' altro all' alba c' è dov' è cos' è"],
+    "catalan": ["L'home d'avui s'estima l'aigua, m'agrada n'hi ha t'ho dic d'un altre."],
+    "names with endings": [
+        "Ankara'da Atatürk'ün Türkiye'nin İzmir'e Ali'yle Kars'tan Van'ı Bolu'yu Muş'a Ordu'ya Urfa'nın"
+    ],
+    "nothing": [""],
+}
+
+
+@pytest.mark.parametrize("name", [*LETTER, *PUNCTUATION])
+def test_golden_what_an_apostrophe_is(name: str) -> None:
+    lines = LETTER.get(name) or PUNCTUATION[name]
+    for mark in "'’‘ʻʼ":
+        typed = [line.replace("'", mark).replace("’", mark) for line in lines]
+        assert apostrophe_is_letter(typed) == (name in LETTER)
+        assert not apostrophe_is_letter(typed, "fr-CA")
+    assert StepsConfig().of_text(None, lines).apostrophe == ("letter" if name in LETTER else "punctuation")
+    for choice in ("letter", "punctuation"):
+        config = StepsConfig.model_validate({"apostrophe": choice, "language": "quc"})
+        assert config.of_text("en", lines) == config
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "file",
+    ["wikitext-2/train.txt.gz", "tatoeba-en-fr/fra.txt.gz", "tinyshakespeare/input.txt.gz", "trec-qc/train.txt.gz"]
+    + [f"mr/rt-polarity.{one}.gz" for one in ("neg", "pos")],
+)
+def test_public_english_and_french_is_written_as_before(file: str) -> None:
+    lines = gzip.decompress(real(file).read_bytes()).decode(errors="replace").split("\n")
+    for side in (
+        zip(*(line.split("\t")[:2] for line in lines if "\t" in line), strict=True) if "fra" in file else [lines]
+    ):
+        _, found = found_conventions(side, StepsConfig(), "auto", None)
+        assert found.steps == ["invisible", "NFC"]
 
 
 def test_chinese_characters_need_a_library_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
