@@ -361,6 +361,9 @@ def test_an_apostrophe_is_a_letter_where_words_end_in_it(script: str) -> None:
             steps, found = found_conventions(typed, StepsConfig(), "auto", None)
             assert tuple(cleaned(line, steps) for line in typed) == lines_of(script)
             assert found == found_conventions(raw_of(script), StepsConfig(), "auto", None)[1]
+            minimal = cleaned(f"chi chi{mark} na na{mark}! (ri{mark}) na{mark}t{mark}ajisaj", steps)
+            assert found.split(minimal) == cleaned("chi chi' na na' ! ( ri' ) na't'ajisaj", steps).split()
+            assert len(regex.findall(CUTTING, cleaned(f"na{mark}t{mark}ajisaj kuq{mark}alajisaj", steps))) == 2
             assert all(word[0].isalnum() or word in ",." for line in lines_of(script) for word in found.split(line))
 
 
