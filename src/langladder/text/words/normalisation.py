@@ -5,7 +5,7 @@ tokenizer.json, as the `normalizer` of the `tokenizers` library, or beside the w
 
 Each step is a list of rules, from which both are made: the Python function that cleans, and the library's normalizer.
 Patterns are written in the syntax that `regex` and Oniguruma share, and hold no class of Unicode that a later version
-of Python would make larger.
+of Python would make larger, except the letters beside an apostrophe.
 
     invisible       removes zero-width spaces, soft hyphens, word joiners, marks of direction. Joiners
                     (U+200C, U+200D) and variation selectors stay: scripts and emoji need them. So do zero-width spaces
