@@ -53,4 +53,5 @@ def test_a_word_of_another_script_says_nothing_of_the_language() -> None:
 
 def test_letters_keep_their_marks() -> None:
     assert list(clusters("हिन्दी")) == ["हि", "न्दी"]
+    assert list(clusters("သားများ")) == ["သား", "များ"]
     assert list(clusters("e\u0301a국กำ")) == ["e\u0301", "a", "국", "กำ"]

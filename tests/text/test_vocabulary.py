@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+import regex  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -13,6 +14,8 @@ from langladder.ground.errors import InputError
 from langladder.text.storage import shards, tables
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.segmentation import (
+    DIVIDERS,
+    TSHEG,
     Conventions,
     Segmenter,
     Split,
@@ -41,8 +44,8 @@ def test_golden_chinese_characters_are_words() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
 def test_unicode_words_lose_no_visible_character(text: str) -> None:
-    visible = text.translate(dict.fromkeys(map(ord, "\u200b་༌"), " "))  # Tibetan's tsheg is a space between syllables
-    assert "".join(split_words(text, "unicode")) == "".join(visible.split())
+    lost = regex.compile(rf"(?V1)[\s{TSHEG}{DIVIDERS}\p{{Default_Ignorable_Code_Point}}]")
+    assert lost.sub("", "".join(split_words(text, "unicode"))) == lost.sub("", text)
 
 
 def test_golden_punctuation_stands_apart() -> None:
@@ -89,6 +92,46 @@ def test_golden_graphemes_and_syllables(line: str, words: str) -> None:
         assert split_words(line, mode) == words.split(" ")
 
 
+@pytest.mark.parametrize("mark", DIVIDERS)
+@pytest.mark.parametrize("mode", ["whitespace", "unicode", "auto", "apart", "separated"])
+def test_marks_between_words_are_read_as_spaces(mark: str, mode: WordMode) -> None:
+    words = ["ሰላም", "ለዓለም", "ሁሉ"]
+    assert split_words(mark.join(words), mode) == split_words(f"{mark.join(words)}{mark} ", mode) == words
+    assert splitter_of(mode)(mark.join([*words, "我"])) == [*words, "我"]
+
+
+def test_golden_ethiopic_words() -> None:
+    spaced, written = "መጽሐፉን አስያዛት ። ልጁን ሥራውን አስጨርሰዋለሁ ።", "መጽሐፉን፡አስያዛት። ልጁን፡ሥራውን ፡ አስጨርሰዋለሁ፡።"
+    for mode in ("apart", "separated", "unicode"):
+        assert split_words(written, mode) == split_words(spaced, mode) == spaced.split()
+    assert split_words("ሰላም፡ለዓለም፡፡ ሁሉ", "apart") == ["ሰላም", "ለዓለም", "፡፡", "ሁሉ"]  # a full stop
+    assert split_words("ሰላም ፡ ለዓለም", "whitespace") == ["ሰላም", "፡", "ለዓለም"]  # tokens of a treebank
+    assert reading_of([written, "ሰላም።"]) == "apart"
+    assert Vocabulary.build([written]).index.keys() == {*split_words(written)}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("וכו׳, רח' (צה״ל) צה\"ל.", "וכו׳ , רח' ( צה״ל ) צה\"ל ."),
+        ("ג׳ירפה וג'ורג' בְּצָה״ל", "ג׳ירפה וג'ורג' בְּצָה״ל"),
+        ("'שלום' \"שלום\" ״שלום״ the dogs'", "' שלום ' \" שלום \" ״ שלום ״ the dogs '"),
+    ],
+)
+def test_geresh_and_gershayim_belong_to_their_word(line: str, words: str) -> None:
+    for mode in ("apart", "unicode"):
+        assert split_words(line, mode) == words.split(" ")
+
+
+def test_joiners_and_signs_of_emoji_are_no_words() -> None:
+    kept = "می\u200cخواهم ක්\u200dෂය क्\u200dषत्रिय ᠮᠣᠩᠭᠣᠯ\u180eᠠ"
+    assert split_words(kept, "unicode") == kept.split()
+    emoji = ["❤\ufe0f", "👩\u200d💻", "👍🏽", "🇫🇷", "1\ufe0f\u20e3"]
+    for mode in ("auto", "apart", "unicode"):
+        assert split_words("我" + "我".join(emoji), mode) == [one for pair in emoji for one in ("我", pair)]
+        assert split_words("我\u2060我\ufe0f。\u2060\ufe0f我", mode) == ["我", "我\ufe0f", "。", "我"]
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -119,12 +162,32 @@ SEPARATED: list[tuple[list[str], WordMode]] = [
     (["မြန်မာဘာသာစကား ကောင်းသည်။"], "apart"),
     (["བོད་ཡིག་ནི་སྐད་ཡིག་ཡིན། ང་ཚོ།"], "apart"),
     (["वह किताब पढ़ती है।"], "apart"),
+    (["大韓民國은 民主共和國이다."], "separated"),
+    (["大韓民國 憲法", "大韓民國은 民主共和國이다 .", "모든 權力은 國民으로부터 나온다 ."], "whitespace"),
+    (["한국(韓國)은 아시아에 있다."], "separated"),
+    (["한국은 아시아에 있다."], "apart"),
+    (["首尔（서울）是韩国首都。", "她喜欢看书。"], "apart"),
+    (["ソウル(서울)は 韓國의首都です。"], "apart"),
+]
+BURMESE = [  # spaces between phrases
+    "နိုင်ငံ အချင်းချင်း ချစ်ခင်ရင်းနှီးစွာ ဆက်ဆံရေးကို ပိုမိုတိုးတက်စေရန် ကြံဆောင်ရမည်ဖြစ်သောကြောင့် လည်းကောင်း၊",
+    "လူ့အခွင့်အရေးများကို လည်းကောင်း၊ လူ၏ ဂုဏ်သိက္ခာကို လည်းကောင်း၊ ယောက်ျား မိန်းမတို့၏ တူညီသည့် အခွင့်အရေးများကို",
+    "ထပ်မံ၍ အတည်ပြု ပြီးသည့်ပြင်၊ လူမှုကြီးပွား တိုးတက်ရေးနှင့်တကွ ပိုမို လွတ်လပ် ကောင်းမွန်သော လူ့ဘဝ အဆင့်အတန်း",
+    "မြန်မာဘာသာစကား ကောင်းသည်။",
 ]
 
 
 @pytest.mark.parametrize(("lines", "expected"), SEPARATED)
 def test_what_auto_means_for_a_text(lines: list[str], expected: WordMode) -> None:
     assert reading_of(lines) == expected
+
+
+def test_spaces_between_burmese_phrases_separate_no_words() -> None:
+    for lines in ([BURMESE[0]], [BURMESE[1]], [BURMESE[2]], BURMESE):
+        assert reading_of(lines) == "apart"
+    assert reading_of(["သူ သည် စာ ကို ဖတ် နေ သည် ။", "ကျွန်တော် တို့ သွား မည် ။"]) == "whitespace"
+    line = "နိုင်ငံ အချင်းချင်း ဆက်ဆံရေး တိုးတက်စေရန်"
+    assert reading_of([line]) == "auto" and reading_of([line.replace(" ", "\u200b")]) == "separated"
 
 
 def conventions(lines: list[str]) -> tuple[Split, str]:

@@ -174,6 +174,7 @@ def test_an_attention_map_keeps_letters_with_their_marks_in_columns_two_cells_wi
         "ดี ██  ▒▒▓▓",
         "x   ░░▒▒██",
     ]
+    assert attention_lines(["သားများ"], ["x"], [[1.0]]) == ["  သား", "  များ", "x ██"]
 
 
 def test_an_attention_map_shows_a_torn_byte_as_its_two_digits() -> None:

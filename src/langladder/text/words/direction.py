@@ -22,7 +22,7 @@ _CERTAIN = {
     "ko": regex.compile(r"\p{Hangul}"),
     "th": regex.compile(r"\p{Thai}"),
 }
-_CLUSTER = regex.compile(r"\X")
+_CLUSTER = regex.compile(r"\X\p{M}*")  # \X leaves out signs of Burmese and other scripts (U+102C, U+1038)
 
 
 def direction(text: str) -> Direction:

@@ -6,15 +6,23 @@ Chinese or Japanese, a letter of Thai, Lao, Khmer or Burmese with its signs. In 
 between syllables (་) is read as a space. `apart` is `auto` with the punctuation at a word's ends taken off: `(horse,`
 is three words, `it's`, `twenty-one`, `U.S.` and `<unk>` are one. `separated` is for such scripts where the writer has
 separated the words, by spaces or by zero-width spaces (U+200B), and takes punctuation off as `apart` does. `unicode`
-finds words by Unicode properties: a run of letters, marks and digits (with inner apostrophes) is a word, every other
-visible character is one by itself.
+finds words by Unicode properties: a run of letters, marks, digits and joiners (with inner apostrophes) is a word, every
+other visible character with its signs, such as an emoji of several characters, is one by itself.
+
+Marks between words. Some scripts write a mark where others write a space: Ethiopic ፡, the word dividers of Ugaritic,
+Old Persian, Phoenician and other old scripts (DIVIDERS). Every reading takes such a mark for a space. Two of them (፡፡,
+a full stop in Ethiopic) are a punctuation mark. In `whitespace`, a mark that stands between spaces is a word.
+
+Hebrew. Geresh and gershayim, also typed as ' and ", belong to their word: `וכו׳`, `צה"ל`. At the beginning of a word
+they are quotes, and so is one at its end that has a partner at the beginning.
 
 "Grapheme" is Unicode's cluster (UAX 29) with, in addition, the vowels that Thai and Lao write as letters before or
 after their consonant, and every combining mark.
 
-Sentences. Marks that some scripts have of their own (。 ؟ । ། ። and their like) end a sentence in any position,
+Sentences. Marks that some scripts have of their own (。 ؟ । ། ። ፡፡ ᙮ and their like) end a sentence in any position,
 together with the closing quotes and brackets behind them. The marks . ! ? … and, behind a Greek letter, ; end one only
-before white space and a capital letter, or a letter of a script without capitals. A full stop does not after a single
+before white space and a capital letter, or a letter of a script without capitals; in Greek text without capitals there,
+also before a small letter. A full stop does not after a single
 capital (J. Smith), a number of one or two digits (German: am 3. Oktober), an abbreviation with inner dots (e.g., U.S.)
 or one of ABBREVIATIONS. Text that has no such marks, as most of Thai, stays whole. No model is trained (unlike Kiss &
 Strunk 2006), so an abbreviation never ends a sentence.
@@ -25,7 +33,8 @@ as by `apart`.
 
 Scripts. Whether a text is written with spaces depends on the Unicode scripts of its letters; in mixed text the majority
 decides: a Chinese sentence with an English name is Chinese. Han characters with at least a tenth of kana among them are
-Japanese, where every ending is kana; Korean separates words with spaces.
+Japanese, where every ending is kana. Han characters in lines with at least a tenth of Hangul, some of it directly
+behind them, are Korean, which separates words with spaces: a text with most of its Han in such lines is `separated`.
 
 Conventions. The stage `clean` decides all this once for each text (of pairs: for `source` and `target`) and writes it
 beside the clean tables. All counts of words use it: limits, statistics, leakage, perplexity per word, the vocabulary of
@@ -61,21 +70,43 @@ SPACELESS = (
     *("Tai_Le", "New_Tai_Lue", "Tai_Tham", "Tai_Viet"),
 )
 SPACELESS_CLASS = "".join(rf"\p{{{script}}}" for script in SPACELESS)
-_LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{UNSPACED}{SPACELESS_CLASS}]]"
+TSHEG = "་༌"
+DIVIDERS = (
+    "፡᛫᛬᛭⁚⁝"  # Ethiopic, Runic; Old Turkic, Lycian, Carian. Not ⸱, which French has inside words: étudiant⸱e
+    "\U00010100\U00010101\U0001039f\U000103d0\U0001091f"  # Aegean, Ugaritic, Old Persian, Phoenician
+    "\U0001123a\U00011a41\U00011a44\U00011a9a\U00011c43\U00012470"  # Khojki, Zanabazar, Soyombo, Bhaiksuki, Assyrian
+)
+"""Marks that separate words as spaces do. A tsheg does not where Tibetan text separates its words in another way."""
+_DIVIDED = regex.compile(f"[{DIVIDERS}]+")
+_LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}_\u180e\u200c\u200d]--[{UNSPACED}{SPACELESS_CLASS}]]"
+_INVISIBLE = r"\p{Default_Ignorable_Code_Point}"  # joiners, variation selectors and others: no word by themselves
+_INNER = r"['’]|(?<=\p{Hebrew})[׳״\"](?=\p{Hebrew})"  # marks inside a word
+# Geresh at the end of a Hebrew word, unless a quote is at its beginning.
+_GERESH = r"(?<=[\p{Hebrew}--\p{P}])(?<!(?<!\p{Hebrew})['‘’׳][\p{Hebrew}'’\"]+)['’׳]"
 _SYLLABLE = r"[\p{Tibetan}&&[\p{L}\p{M}\p{N}]]+"
 _GRAPHEME = rf"(?=[{UNSPACED}{SPACELESS_CLASS}])(?:\p{{Logical_Order_Exception}}(?=\p{{L}}))?\X\p{{M}}*[ะาๅະາ]?"
-_WORD = regex.compile(rf"(?V1){_LETTER}+(?:['’]{_LETTER}+)*|{_SYLLABLE}|(?![་༌]){_GRAPHEME}|[^\s\u200b་༌]")
+_WORD = regex.compile(
+    rf"(?V1)(?!{_INVISIBLE}){_LETTER}+(?:(?:{_INNER}){_LETTER}+)*(?:{_GERESH})?"
+    rf"|{_SYLLABLE}|(?![{TSHEG}]){_GRAPHEME}|(?![\s{TSHEG}]|{_INVISIBLE})\X"
+)
 _UNSPACED = regex.compile(f"[{UNSPACED}{SPACELESS_CLASS}]")
+_ABBREVIATED = regex.compile(rf"(?V1){_GERESH}")
 # Kept whole: `<unk>`, tokens without a letter or digit (`--`, `@-@`), English clitics on their own.
 _WHOLE = regex.compile(r"<\w+>|[^\p{L}\p{N}]+|['’](?:s|t|m|d|ll|re|ve|em|tis|twas|cause)", regex.IGNORECASE)
 _ENDS = regex.compile(r"((?:(?![@#&%‰])\p{P})*)(.*?)(\p{P}*)", regex.DOTALL)
 _DOTTED = regex.compile(r"(?:\w+\.)+\w+|\p{Lu}")  # U.S. and J. keep the dot that follows
-_MARK = regex.compile(r"\p{Terminal_Punctuation}")  # . , ; : ! ? and those of other scripts
+_MARK = regex.compile(rf"(?V1)[\p{{Terminal_Punctuation}}--[{DIVIDERS}]]")  # . , ; : ! ? and those of other scripts
 _GAP = regex.compile(r"[\s\u200b]+")
-# Letters of one kind of script with gaps between some of them, and the letters a word has, at most, on average.
+LETTERS = 5.0
+# Letters of one kind of script with gaps between some of them, and the letters a word has, at most, on average: in
+# Burmese fewer, because its phrases, between which it writes spaces, have five.
 _STRETCHES = [
     (regex.compile(rf"(?V1)[{script}](?:[\s\u200b]*[{script}])*"), letters)
-    for script, letters in ((rf"[{UNSPACED}]--\p{{P}}", 2.5), (rf"[[{SPACELESS_CLASS}]--\p{{P}}]་", 5.0))
+    for script, letters in (
+        (rf"[{UNSPACED}]--\p{{P}}", 2.5),
+        (r"\p{Myanmar}--\p{P}", 3.5),
+        (rf"[[{SPACELESS_CLASS}]--[\p{{Myanmar}}\p{{P}}]]་", LETTERS),
+    )
 ]
 
 
@@ -90,6 +121,10 @@ def split_words(line: str, mode: WordMode = "whitespace") -> list[str]:
     >>> split_words("The cat sat on the mat.", "unicode")
     ['The', 'cat', 'sat', 'on', 'the', 'mat', '.']
     """
+    if not line.isascii() and _DIVIDED.search(line):
+        if mode == "whitespace":
+            return [word for token in line.split() for word in _divided(token).split() or [token]]
+        line = _divided(line)
     if mode == "whitespace" or (mode == "auto" and not has_unspaced_script(line)):
         return line.split()
     if mode == "unicode":
@@ -107,11 +142,19 @@ def split_words(line: str, mode: WordMode = "whitespace") -> list[str]:
     return found
 
 
+def _divided(line: str) -> str:
+    """A line with spaces for the marks that separate words; several marks together are a word."""
+    divided: str = _DIVIDED.sub(lambda marks: " " if len(marks[0]) == 1 else f" {marks[0]} ", line)
+    return divided
+
+
 def _split_punctuation(word: str) -> list[str]:
     """A word and the punctuation at its ends, each mark by itself."""
     if _WHOLE.fullmatch(word):
         return [word]
     before, inner, after = _ENDS.fullmatch(word).groups()
+    if _ABBREVIATED.match(word, len(before) + len(inner)):
+        inner, after = inner + after[0], after[1:]
     if after.startswith(".") and _DOTTED.fullmatch(inner):
         inner, after = f"{inner}.", after[1:]
     return [*before, inner, *after]
@@ -147,15 +190,36 @@ def separates_words(lines: Iterable[str]) -> bool:
         for stretch, longest in _STRETCHES:
             for found in stretch.findall(line):
                 words = _GAP.split(found)
+                longest = LETTERS if "\u200b" in found else longest
                 stretches, gaps, limit = stretches + 1, gaps + len(words) - 1, limit + longest * len(words)
                 letters += sum(unicodedata.category(letter)[0] == "L" for word in words for letter in word)
     return 0 < stretches <= gaps and letters <= limit
 
 
+def writes_hanja(lines: Iterable[str]) -> bool:
+    """True where most Han characters are in Korean lines: Korean separates words with spaces.
+
+    >>> writes_hanja(["大韓民國은 民主共和國이다"]), writes_hanja(["韩国（한국）在东亚，首都是首尔。", "她喜欢看书。"])
+    (True, False)
+    """
+    korean = han = 0
+    for line in lines:
+        count = 0 if line.isascii() else len(_HAN.findall(line))
+        han += count
+        korean += count if _is_korean(line, count) else 0
+    return 2 * korean > han
+
+
+def _is_korean(line: str, han: int) -> bool:
+    """Whether a line with so many Han characters writes Hangul behind some of them, enough of it, and no kana."""
+    hangul = len(_HANGUL.findall(line)) if _HANJA.search(line) else 0
+    return hangul > 0 and hangul >= OWN_SHARE * (han + hangul) and not _KANA.search(line)
+
+
 def reading_of(lines: Sequence[str]) -> WordMode:
     """What `auto` means for a text, by some of its lines."""
     tokenised = is_tokenised(lines)
-    if separates_words(lines):
+    if separates_words(lines) or writes_hanja(lines):
         return "whitespace" if tokenised and not any("\u200b" in line for line in lines) else "separated"
     return "auto" if tokenised else "apart"
 
@@ -170,14 +234,26 @@ ABBREVIATIONS = (
 )
 """Abbreviations before names and other capitals; those before numbers (No. 5) need no entry."""
 MAX_ABBREVIATION = 30  # characters of an abbreviation
-_OWN_MARKS = "。｡！？؟۔।॥።፧፨။។៕།༎։"  # not ၊: a comma
-_SENTENCE_START = r"[\p{Lu}\p{Lt}\p{Lo}\p{Georgian}]"  # of a sentence; Georgian writes no capitals there
+# Not the marks of _MARKS, full stops that are inside numbers (．), and commas: ၊ ᭞ ꧈ ᜵.
+_OWN_MARKS = r"[[\p{Sentence_Terminal}།༎]--[.!?‼⁇⁈⁉‽․﹒．၊᭞꧈᜵]]"
+_MARKS = ".!?…‼⁇⁈⁉‽"
+# Of a sentence; Georgian writes no capitals there. Before the capital may stand ʻ and similar letters: ʻO wau kēia.
+_SENTENCE_START = r"\p{Lm}*[\p{Lu}\p{Lt}\p{Lo}\p{Georgian}]"
 _GREEK_QUESTION = r"(?<=\p{Greek}\p{M}*[»”]?)[;\u037E]"  # its question mark; its semicolon is ·
-_SENTENCE_ENDS = regex.compile(
-    rf"""(?P<own>[{_OWN_MARKS}](?:[{_OWN_MARKS}.!?…]|\s+[།༎])*+[\p{{Pe}}\p{{Pf}}]*+)
-    |(?:[.!?…]|{_GREEK_QUESTION})++["'\p{{Pe}}\p{{Pf}}\p{{Pi}}]*+(?:\s»(?=\s))?
-     (?=\s+(?:["'\p{{Pi}}\p{{Pf}}\p{{Ps}}¿¡]\s?)*(?:[–—]\s*)?{_SENTENCE_START})""",
-    regex.VERBOSE,
+_SENTENCE_ENDS, _UNCAPITALISED_ENDS = (
+    regex.compile(
+        rf"""(?V1)(?P<own>(?:{_OWN_MARKS}|፡፡)(?:[{_OWN_MARKS}፡{_MARKS}]|\s+[།༎])*+[\p{{Pe}}\p{{Pf}}]*+)
+        |(?:[{_MARKS}]|{_GREEK_QUESTION})++["'\p{{Pe}}\p{{Pf}}\p{{Pi}}]*+(?:\s»(?=\s))?
+         (?=\s+(?:["'\p{{Pi}}\p{{Pf}}\p{{Ps}}¿¡]\s?)*(?:[–—]\s*)?{start})""",
+        regex.VERBOSE,
+    )
+    for start in (_SENTENCE_START, rf"(?:{_SENTENCE_START}|[\p{{Greek}}&&\p{{Ll}}])")
+)
+# Greek whose sentences begin with small letters, as editions of ancient texts have it: a line that begins with one or
+# has breathings, and in which no capital follows a full stop or a question mark.
+_UNCAPITALISED = regex.compile(
+    r"(?V1)(?:\P{L}*[\p{Greek}&&\p{Ll}]|.*[\u1f00-\u1fff\u0313\u0314])(?!.*[.;\u037e]\P{L}*\s\P{L}*\p{Lu})",
+    regex.DOTALL,
 )
 _LAST_WORD = regex.compile(r"(?:[\p{L}\p{M}\p{N}]+\.)*[\p{L}\p{M}\p{N}]+$")
 _GOES_ON = regex.compile(r"\p{Lu}\p{M}*|\d{1,2}|(?:\p{L}{1,3}\.)+\p{L}{1,3}")
@@ -191,7 +267,8 @@ def split_sentences(line: str) -> list[str]:
     ['Dr. Smith left at 5 p.m. today.', '他走了。', '“你好！”']
     """
     found, start = list[str](), 0
-    for marks in _SENTENCE_ENDS.finditer(line):
+    ends = _UNCAPITALISED_ENDS if not line.isascii() and _UNCAPITALISED.match(line) else _SENTENCE_ENDS
+    for marks in ends.finditer(line):
         end = marks.end()
         if marks["own"]:
             if line[end : end + 1] == '"' and line.count('"', start, end) % 2:  # a closing quote
@@ -308,9 +385,11 @@ def _pythainlp() -> Split:
 Writing = Literal["spaced", "chinese", "japanese", "unspaced"]
 """unspaced: the other scripts without spaces between words, such as Thai."""
 
-KANA_SHARE = 0.1  # minimum share of kana among Han and kana in Japanese
+OWN_SHARE = 0.1  # minimum share of kana among Han and kana in Japanese, of Hangul among Han and Hangul in Korean
 _HAN = regex.compile(f"[{HAN}]")
 _KANA = regex.compile(f"[{KANA}]")
+_HANGUL = regex.compile(r"\p{Hangul}")
+_HANJA = regex.compile(rf"[{HAN}][)）」』]?\p{{Hangul}}")  # 民國은, (民國)은; Chinese writes 首尔（서울）
 _SPACELESS = regex.compile(f"[{SPACELESS_CLASS}]")
 
 
@@ -321,20 +400,18 @@ def writing(lines: Iterable[str]) -> Writing:
     ('chinese', 'japanese', 'unspaced', 'spaced')
     """
     characters: Counter[str] = Counter()
+    korean = 0
     for line in lines:
         characters.update(line)
-    return writing_of(characters)
-
-
-def writing_of(characters: Counter[str]) -> Writing:
-    """As `writing`, of characters that are counted already."""
-    kinds: Counter[str] = Counter()
+        if not line.isascii() and _is_korean(line, han := len(_HAN.findall(line))):
+            korean += han
+    kinds = Counter(spaced=korean, han=-korean)
     for character, count in characters.items():
         if unicodedata.category(character)[0] in "LM":  # a vowel sign of Thai or Burmese is a mark
             kinds[_kind(character)] += count
     east_asian = kinds["han"] + kinds["kana"]
     if east_asian > max(kinds["spaced"], kinds["unspaced"]):
-        return "japanese" if kinds["kana"] >= KANA_SHARE * east_asian else "chinese"
+        return "japanese" if kinds["kana"] >= OWN_SHARE * east_asian else "chinese"
     return "unspaced" if kinds["unspaced"] > kinds["spaced"] else "spaced"
 
 
