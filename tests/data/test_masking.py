@@ -17,6 +17,7 @@ from langladder.text.tokenize.encoding import framed
 from langladder.text.tokenize.specials import EOS, PAD
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig, WordStarts, word_starts
+from langladder.text.words.segmentation import split_words
 
 V = 103  # 100, 101, 102: <sep>, <cls>, <mask>
 SEP, CLS, MASK = 100, 101, 102
@@ -102,10 +103,11 @@ def test_shares_above_one_whole_are_refused() -> None:
 LINES = [["the cat sleeps", "a dog barks loudly"], ["two birds sing"], ["we walk", "you run fast", "they swim"]]
 
 
+@pytest.mark.parametrize("between", [" ", "፡", "\U0001091f"])
 @pytest.mark.parametrize("kind", ["word", "wordpiece", "bpe_bytes", "bpe_words", "unigram", "character"])
-def test_golden_words_of_every_tokenizer(kind: str) -> None:
-    """Counted from the tokens, a line has as many words as between its spaces."""
-    lines = [line for document in LINES for line in document]
+def test_golden_words_of_every_tokenizer(kind: str, between: str) -> None:
+    """Counted from the tokens, a line has as many words as between its spaces, or other marks that separate words."""
+    lines = [line.replace(" ", between) for document in LINES for line in document]
     size = {"bpe_bytes": 280, "word": None, "character": None}.get(kind, 60)
     tokenizer = train_tokenizer(lines * 3, TokenizerConfig.model_validate({"kind": kind, "vocab_size": size}))
     starts = word_starts(tokenizer)
@@ -114,7 +116,7 @@ def test_golden_words_of_every_tokenizer(kind: str) -> None:
         begins = starts.opens[ids].copy()
         begins[1:] |= starts.closes[ids[:-1]]
         begins[0] = True
-        assert begins.sum() == len(line.split()), (kind, line)
+        assert begins.sum() == len(split_words(line)), (kind, line)
 
 
 def stream(path: Path, documents: int = 12) -> TokenStream:

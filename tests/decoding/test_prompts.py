@@ -41,6 +41,7 @@ def test_drawn_from_the_text_itself(lines: list[str], kind: str) -> None:
         (["кот spит на 床 у окна ."], "кот"),
         (["كتب الولد رسالة طويلة ."], "كتب"),
         (["ខ្ញុំស្រឡាញ់ភាសាខ្មែរ"], "ខ្ញុំស្រឡាញ់ភា"),
+        (["ሰላም፡ለዓለም፡ሁሉ።"], "ሰላም"),
     ],
 )
 def test_prompts_are_whole_words_or_five_characters_with_their_marks(lines: list[str], prompts: str) -> None:

@@ -23,6 +23,16 @@ HYPOTHESIS = ["the", "cat", "the", "cat", "on", "the", "mat"]
 REFERENCES = [["the", "cat", "is", "on", "the", "mat"], ["there", "is", "a", "cat", "on", "the", "mat"]]
 
 
+def test_marks_that_separate_words_count_as_spaces() -> None:
+    lines, references = ["ሰላም ለዓለም ሁሉ ነው ።"], [["ሰላም ለዓለም ሁሉ ሕዝብ ነው ።"]]
+    marked, others = [lines[0].replace(" ", "፡")], [[references[0][0].replace(" ", "፡")]]
+    spaced, found = score_translations(lines, references), score_translations(marked, others)
+    assert (found.bleu, found.ter, found.chrf) == (spaced.bleu, spaced.ter, spaced.chrf) and 40 < found.bleu < 41
+    assert corpus_bleu(marked, others) == corpus_bleu(lines, references) == spaced.bleu
+    assert found.signature == f"{spaced.signature}|dividers:spaces" and found.exact_match == 0
+    assert score_translations(marked, others, BleuConfig(tokenize="none")).bleu < 1
+
+
 def test_golden_clipped_precisions() -> None:
     assert [clipped_precision(HYPOTHESIS, REFERENCES, n) for n in (1, 2, 3, 4)] == [(5, 7), (4, 6), (2, 5), (1, 4)]
     alone = [clipped_precision(HYPOTHESIS, REFERENCES[:1], n) for n in (1, 2, 3, 4)]

@@ -22,7 +22,7 @@ from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, RESERVED, SPELLINGS, UNK
 from langladder.text.tokenize.tokenizer_training import report_on, train_tokenizer
 from langladder.text.tokenize.tokenizers import END_OF_WORD, Tokenizer, TokenizerConfig, assemble
-from langladder.text.words.segmentation import Conventions
+from langladder.text.words.segmentation import Conventions, divided
 
 LINES = [
     "the cat looks at the looking glass and keeps looking",
@@ -50,6 +50,27 @@ def test_roundtrip_of_training_text(kind: str) -> None:
         assert ids.dtype == np.int32 and ids.max() < tokenizer.vocab_size
         decoded = tokenizer.decode(ids)
         assert decoded.replace(" ", "") == line.replace(" ", "") if kind == "wordpiece" else decoded == line
+
+
+MARKED = ["ሰላም፡ለዓለም፡ሁሉ፡፡ ደህና ፡ ነህ።", "ሁሉ፡ለዓለም። ሰላም፡ነህ፡ደህና።"]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "wordpiece_likelihood"])
+def test_no_token_goes_across_a_mark_between_words(kind: Any, tmp_path: Path) -> None:
+    config = TokenizerConfig(kind=kind, vocab_size=None if kind in ("word", "character") else 350)
+    tokenizer = train_tokenizer(MARKED * 3, config)
+    tokenizer.save(tmp_path / "tokenizer.json")
+    assert Tokenizer.load(tmp_path / "tokenizer.json").same_as(tokenizer)
+    for line in MARKED:
+        pieces = [tokenizer.piece(int(token)) for token in tokenizer.encode(line)]
+        assert not [piece for piece in pieces if "፡" in piece.strip("▁ ")[1:] and piece != "፡፡"]
+        if tokenizer.kind in ("bpe_bytes", "unigram", "character"):
+            assert tokenizer.decode(tokenizer.encode(line)) == line
+        else:  # where a mark is a space
+            assert tokenizer.encode(divided(line)).tolist() == tokenizer.encode(line).tolist()
+            assert tokenizer.decode(tokenizer.encode(line)).split() == divided(line).split()
+    without = train_tokenizer(LINES * 3, config)
+    assert "፡" not in without.to_json() and without.kind == tokenizer.kind
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -88,22 +88,35 @@ export class Tokenizer {
 // Words, as text/words/segmentation.py finds them in a line.
 const UNSPACED = "\\p{Script=Han}〆\\p{Script=Hiragana}\\p{Script=Katakana}〱-〵ーｰﾞﾟ";
 const SPACELESS = "Thai Lao Khmer Myanmar Tibetan Balinese Javanese Tai_Le New_Tai_Lue Tai_Tham Tai_Viet".split(" ").map((script) => `\\p{Script=${script}}`).join("");
-const LETTER = `[[\\p{L}\\p{M}\\p{N}_]--[${UNSPACED}${SPACELESS}]]`;
-const ONE = new RegExp(`${LETTER}+(?:['’]${LETTER}+)*|[\\p{Script=Tibetan}&&[\\p{L}\\p{M}\\p{N}]]+`, "vy");
+const DIVIDED = /[፡᛫᛬᛭⁚⁝\u{10100}\u{10101}\u{1039f}\u{103d0}\u{1091f}\u{1123a}\u{11a41}\u{11a44}\u{11a9a}\u{11c43}\u{12470}]+/gu; // marks between words
+const LETTER = `[[\\p{L}\\p{M}\\p{N}_\u180e\u200c\u200d]--[${UNSPACED}${SPACELESS}]]`;
+const HEBREW = "\\p{Script=Hebrew}";
+const INNER = `['’]|(?<=${HEBREW})[׳״"](?=${HEBREW})`;
+const GERESH = `(?<=[${HEBREW}--\\p{P}])(?<!(?<!${HEBREW})['‘’׳][${HEBREW}'’"]+)['’׳]`;
+const ABBREVIATED = new RegExp(GERESH, "vy");
+const INVISIBLE = "\\p{Default_Ignorable_Code_Point}";
+const ONE = new RegExp(`(?!${INVISIBLE})${LETTER}+(?:(?:${INNER})${LETTER}+)*(?:${GERESH})?|[\\p{Script=Tibetan}&&[\\p{L}\\p{M}\\p{N}]]+`, "vy");
 const WITHOUT_SPACES = new RegExp(`[${UNSPACED}${SPACELESS}]`, "u");
 const WHOLE = /^(?:<[\p{L}\p{M}\p{N}_]+>|[^\p{L}\p{N}]+|['’](?:s|t|m|d|ll|re|ve|em|tis|twas|cause))$/iu;
 const ENDS = /^((?:(?![@#&%‰])\p{P})*)(.*?)(\p{P}*)$/su;
 const DOTTED = /^(?:(?:[\p{L}\p{M}\p{N}_]+\.)+[\p{L}\p{M}\p{N}_]+|\p{Lu})$/u;
 const BEFORE = /^[\u0e40-\u0e44\u0ec0-\u0ec4\u19b5-\u19b7\u19ba\uaab5\uaab6\uaab9\uaabb\uaabc]$/u; // vowels written before their consonant
-const BEHIND = /^[ะาๅະາ]$/u;
+const BEHIND = /^[ะาๅະາ\p{M}]/u;
+const NONE = new RegExp(`^(?:[་༌\u200b]|${INVISIBLE}+)$`, "u");
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 /** The words of a line by `whitespace`, `auto` or `apart`. */
 export function words(line, mode) {
-  return line.split(SPACE).filter(Boolean).flatMap((word) => {
+  const found = line.split(SPACE).filter(Boolean).flatMap((token) => {
+    const parts = token.replace(DIVIDED, (marks) => (marks.length === String.fromCodePoint(marks.codePointAt(0)).length ? " " : ` ${marks} `)).split(" ").filter(Boolean);
+    return parts.length || mode !== "whitespace" ? parts : [token];
+  });
+  return found.flatMap((word) => {
     if (mode !== "whitespace" && WITHOUT_SPACES.test(word)) return cut(word);
     if (mode !== "apart" || WHOLE.test(word)) return [word];
     let [, before, inner, after] = word.match(ENDS);
+    ABBREVIATED.lastIndex = before.length + inner.length;
+    if (ABBREVIATED.test(word)) [inner, after] = [inner + after[0], after.slice(1)];
     if (after.startsWith(".") && DOTTED.test(inner)) [inner, after] = [`${inner}.`, after.slice(1)];
     return [...before, inner, ...after];
   });
@@ -117,12 +130,12 @@ function cut(text) {
     let word = ONE.exec(text)?.[0];
     if (word === undefined) {
       word = graphemes.segment(text.slice(at))[Symbol.iterator]().next().value.segment;
-      for (let rest = text.slice(at + word.length); rest && (BEFORE.test(word) || BEHIND.test(rest[0])); rest = text.slice(at + word.length)) {
+      for (let rest = text.slice(at + word.length); rest && (BEFORE.test(word) || BEHIND.test(rest)); rest = text.slice(at + word.length)) {
         word += graphemes.segment(rest)[Symbol.iterator]().next().value.segment;
       }
     }
     at += word.length;
-    if (!/^[་༌\u200b]$/u.test(word)) found.push(word);
+    if (!NONE.test(word)) found.push(word);
   }
   return found;
 }

@@ -8,7 +8,7 @@ from langladder.ground.errors import InputError
 from langladder.text.tokenize.specials import NAMES, UNK
 from langladder.text.tokenize.token_steps import Steps
 from langladder.text.words.normalisation import Normalisation
-from langladder.text.words.segmentation import CHOICES, WordChoice, has_unspaced_script, splitter_of
+from langladder.text.words.segmentation import CHOICES, WordChoice, has_unspaced_script, split_words, splitter_of
 
 CUTS = 4  # of a unigram's piece
 
@@ -72,7 +72,7 @@ def cut_lines(read: Steps | Words, text: str) -> Cut:
             )
     unknown = None if isinstance(read, Words) else UNK
     tokens = [token for line in lines for token in line]
-    words = 0 if has_unspaced_script(text) else len(text.split())  # unknown for such a text
+    words = 0 if has_unspaced_script(text) else len(split_words(text))  # unknown for such a text
     size = sum(len(line.encode()) for line in text.splitlines())
     return {
         "lines": lines,

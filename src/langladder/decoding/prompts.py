@@ -8,12 +8,12 @@ import regex  # type: ignore[import-untyped]
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.segmentation import Split, has_unspaced_script
+from langladder.text.words.segmentation import DIVIDERS, Split, has_unspaced_script
 
 LONGEST = 3  # words
 UNSPACED = 5  # characters with their marks, if spaces do not separate words
 LINES = 40  # looked at for each prompt
-_WORD = regex.compile(r"\S+")
+_WORD = regex.compile(rf"[^\s{DIVIDERS}]+")
 # A word of a script that is written with spaces, a number, or a character with its marks; in Thai and Lao a vowel may
 # stand before its consonant.
 _CHARACTER = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}\p{M}\p{N}]+|\p{Logical_Order_Exception}*(?!\s)\X")

@@ -8,7 +8,9 @@ length), both summed over the corpus. `clipping`, `clipped_precision` and `brevi
 reading and for looking at single sentences; the figures come from sacreBLEU (Post 2018), whose signature says all that
 was chosen. TER is the least number of words to insert, delete, replace or move to reach the reference, in per cent of
 its words (Snover et al. 2006); chrF is the F-score of character n-grams (Popović 2015). Where a script does not
-part its words by spaces, BLEU and TER count what sacreBLEU's tokenizer cuts, mostly characters.
+part its words by spaces, BLEU and TER count what sacreBLEU's tokenizer cuts, mostly characters. Marks that separate
+words (Ethiopic ፡ and others) are read as spaces, except with the tokenizer `none`; the signatures then end in
+`|dividers:spaces`.
 
 The tokenizer `auto` follows how the target language is written (`text.words.scripts`): `zh` for Chinese (each Han
 character is a word, Latin words stay whole), `ja-mecab` for Japanese where MeCab and its dictionary are installed, else
@@ -36,7 +38,7 @@ from sacrebleu.metrics.ter import TER
 from langladder.evaluation.page import LOGGED, Interval, Measured, Metric
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
-from langladder.text.words.segmentation import Writing, conventions_of
+from langladder.text.words.segmentation import Writing, conventions_of, divided
 
 BleuTokenizer = Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "flores200", "none"]
 
@@ -204,12 +206,14 @@ def score_translations(
     """
     config = config or BleuConfig()
     streams = _streams(hypotheses, references)
+    lines, spaced = _spaced(hypotheses, config), [_spaced(stream, config) for stream in streams]
+    read = "" if (lines, spaced) == ([*hypotheses], streams) else "|dividers:spaces"
     metric = _bleu(config)
-    bleu = metric.corpus_score(list(hypotheses), streams)
-    low, high = _interval(list(hypotheses), streams, config)
+    bleu = metric.corpus_score(lines, spaced)
+    low, high = _interval(lines, spaced, config)
     chrf_metric = CHRF(lowercase=config.lowercase)
-    chrf = chrf_metric.corpus_score(list(hypotheses), streams)
-    ter, ter_signature = _ter(list(hypotheses), streams, metric, config)
+    chrf = chrf_metric.corpus_score(lines, spaced)
+    ter, ter_signature = _ter(lines, spaced, metric, config)
     matches = sum(hypothesis in group for hypothesis, group in zip(hypotheses, references, strict=True))
     return TranslationScores(
         sentences=len(hypotheses),
@@ -223,9 +227,9 @@ def score_translations(
         chrf=chrf.score,
         ter=ter,
         exact_match=matches / len(hypotheses),
-        signature=str(metric.get_signature()),
-        chrf_signature=str(chrf_metric.get_signature()),
-        ter_signature=ter_signature,
+        signature=f"{metric.get_signature()}{read}",
+        chrf_signature=f"{chrf_metric.get_signature()}{read}",
+        ter_signature=f"{ter_signature}{read}",
         main="bleu" if config.spaced else "chrf",
     )
 
@@ -234,8 +238,14 @@ def corpus_bleu(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], config: BleuConfig | None = None
 ) -> float:
     """BLEU alone, from 0 to 100; arguments and errors as `score_translations`."""
-    score = _bleu(config or BleuConfig()).corpus_score(list(hypotheses), _streams(hypotheses, references))
-    return float(score.score)
+    config = config or BleuConfig()
+    streams = [_spaced(stream, config) for stream in _streams(hypotheses, references)]
+    return float(_bleu(config).corpus_score(_spaced(hypotheses, config), streams).score)
+
+
+def _spaced(lines: Sequence[str], config: BleuConfig) -> list[str]:
+    """Lines with spaces for the marks that separate words."""
+    return [*lines] if config.tokenize == "none" else [*map(divided, lines)]
 
 
 def _streams(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[str]]:

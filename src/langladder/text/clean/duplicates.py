@@ -28,7 +28,7 @@ from pydantic import Field
 from langladder.ground.errors import needs
 from langladder.ground.schema import Config
 from langladder.ground.sorted_runs import HASH, among, as_hashes, ascending, mapped, repeats, save, sorted_run
-from langladder.text.words.segmentation import has_unspaced_script
+from langladder.text.words.segmentation import has_unspaced_script, split_words
 
 Scope = Literal["keep", "lines", "documents"]
 RECALL = 0.95  # of pairs whose similarity is the threshold
@@ -103,7 +103,7 @@ def shingles(text: str, config: DuplicatesConfig) -> set[str]:
         size = config.shingle_characters
         characters = "".join(text.split())
         return {characters[start : start + size] for start in range(max(1, len(characters) - size + 1))}
-    size, words = config.shingle_words, text.split()
+    size, words = config.shingle_words, split_words(text)
     return {" ".join(words[start : start + size]) for start in range(max(1, len(words) - size + 1))}
 
 

@@ -30,7 +30,7 @@ from langladder.text.clean.steps import Book
 from langladder.text.read.files import TextSource
 from langladder.text.storage.shards import Shard
 from langladder.text.storage.tables import Document, document_batches, read_documents
-from langladder.text.words.segmentation import InstalledWords, Split, WordChoice, splitter_of
+from langladder.text.words.segmentation import InstalledWords, Split, WordChoice, divided, splitter_of
 
 _PUNCTUATION = regex.compile(r"[\p{P}\p{S}]+")
 
@@ -192,7 +192,7 @@ def ngram_hashes(lines: Iterable[str], size: int, split: Split) -> tuple[np.ndar
 
 def normalize(line: str) -> str:
     """Lower case, without punctuation: the form in which words are compared."""
-    return " ".join(_PUNCTUATION.sub("", line.lower()).split())
+    return " ".join(_PUNCTUATION.sub("", divided(line.lower())).split())
 
 
 # ---- shards

@@ -23,13 +23,15 @@ from langladder.text.tokenize.specials import SPELLINGS, UNK
 from langladder.text.tokenize.tokenizers import CONTINUES, assemble
 
 
-def wordpiece_by_likelihood(lines: Iterable[str], begin: Sequence[str], most: int, min_count: int) -> hf.Tokenizer:
-    """A WordPiece tokenizer of these pieces; see `likelihood_pieces`."""
-    cut = assemble("wordpiece", models.WordPiece(unk_token=SPELLINGS[UNK])).pre_tokenizer
+def wordpiece_by_likelihood(
+    lines: Iterable[str], begin: Sequence[str], most: int, min_count: int, *, divided: bool = False
+) -> hf.Tokenizer:
+    """A WordPiece tokenizer of these pieces; see `likelihood_pieces`. divided: see `assemble`."""
+    cut = assemble("wordpiece", models.WordPiece(unk_token=SPELLINGS[UNK]), divided=divided).pre_tokenizer
     words = Counter(word for line in lines for word, _ in cut.pre_tokenize_str(line))
     vocabulary = {piece: number for number, piece in enumerate(likelihood_pieces(words, begin, most, min_count))}
     model = models.WordPiece(vocabulary, unk_token=SPELLINGS[UNK], max_input_chars_per_word=1000)
-    return assemble("wordpiece", model)
+    return assemble("wordpiece", model, divided=divided)
 
 
 class _Pairs:

@@ -67,7 +67,7 @@ from langladder.text.tokenize.tokenizers import (
     check_morfessor,
 )
 from langladder.text.words.normalisation import Normalisation
-from langladder.text.words.segmentation import Conventions, WordChoice, conventions_of, splitter_of
+from langladder.text.words.segmentation import DIVIDERS, Conventions, WordChoice, conventions_of, splitter_of
 
 # ---- characters
 
@@ -184,12 +184,14 @@ def train_tokenizer(
         InputError: no text, or the characters alone are more than `vocab_size`.
     """
     with working("training the tokenizer"):
-        counts = Counter[str]() if config.kind == "bpe_bytes" else _with_text(count_characters(lines), config)
+        found = Counter[str]() if config.kind == "bpe_bytes" else count_characters(lines)
+        divided = not found.keys().isdisjoint(DIVIDERS)
+        counts = found if config.kind == "bpe_bytes" else _with_text(found, config)
         alphabet = _alphabet(counts, config)
         if config.kind == "unigram":  # the library's trainer stops without a name, or never ends
             _check_room(len({*alphabet, "▁"}) + len(SPELLINGS), len(alphabet), config)
         rare = {ord(one): " " for one in counts.keys() - set(alphabet)}  # a space for what gets no token
-        backend = _trained((line.translate(rare) for line in lines) if rare else lines, config, alphabet)
+        backend = _trained((line.translate(rare) for line in lines) if rare else lines, config, alphabet, divided)
     _check_room(backend.get_vocab_size(), len(alphabet), config)
     stored: dict[str, Kind] = {"morphemes": "unigram", "wordpiece_likelihood": "wordpiece"}
     return Tokenizer(backend, stored.get(config.kind) or cast("Kind", config.kind), normalisation)
@@ -241,8 +243,8 @@ def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
     )
 
 
-def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str]) -> hf.Tokenizer:
-    """The library's tokenizer of a kind, trained; it looks for no special in a text."""
+def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str], divided: bool) -> hf.Tokenizer:
+    """The library's tokenizer of a kind, trained; it looks for no special in a text. divided: see `assemble`."""
     size = UNLIMITED if config.vocab_size is None else config.vocab_size
     settings: dict[str, Any] = {"vocab_size": size, "min_frequency": config.min_frequency, "show_progress": False}
     specials, unknown, ordered = [*SPELLINGS], SPELLINGS[UNK], sorted(alphabet)
@@ -269,17 +271,18 @@ def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str])
             model = models.WordLevel(unk_token=unknown)
             trainer = trainers.WordLevelTrainer(special_tokens=specials, **settings)
         case "morphemes":
-            cut = assemble("unigram", models.Unigram()).pre_tokenizer
+            cut = assemble("unigram", models.Unigram(), divided=divided).pre_tokenizer
             parts = (part for line in lines for part, _ in cut.pre_tokenize_str(line))
             found = morph_pieces(parts, ordered, size - len(specials), config.min_frequency)
-            return assemble("unigram", models.Unigram([*((one, 0.0) for one in specials), *found], UNK, False))
+            pieces = models.Unigram([*((one, 0.0) for one in specials), *found], UNK, False)
+            return assemble("unigram", pieces, divided=divided)
         case "wordpiece_likelihood":
             begin = [*specials, *ordered, *(CONTINUES + one for one in ordered)]
-            return wordpiece_by_likelihood(lines, begin, size, config.min_frequency)
+            return wordpiece_by_likelihood(lines, begin, size, config.min_frequency, divided=divided)
         case "character":  # BPE without merges: no trainer is needed
             tokens = [*specials, *alphabet][: max(size, len(specials))]
             return assemble("character", models.BPE(_numbered(tokens), [], unk_token=unknown))
-    backend = assemble(config.kind, model, cutting=config.cutting)
+    backend = assemble(config.kind, model, cutting=config.cutting, divided=divided)
     backend.train_from_iterator(lines, trainer)
     trained = json.loads(backend.to_str())
     trained["added_tokens"] = []  # these would be looked for in every text before it is tokenised

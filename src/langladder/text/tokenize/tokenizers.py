@@ -15,6 +15,10 @@ letters from their combining marks, so that Hindi, Thai or vocalised Arabic hard
 `morphemes` and `wordpiece_likelihood` are trained as `text.tokenize.tokenizer_training` has it, and are tokenizers of
 kind unigram and wordpiece from then on.
 
+Where the training text has marks that separate words (Ethiopic ፡ and others, `DIVIDERS`), no token goes across one:
+bpe_words, wordpiece and word read it as a space, unigram joins it to the word behind it, as it does with a space, and
+bpe_bytes cuts at every mark. Several together (፡፡) are a token by themselves.
+
 All but bpe_bytes know the words or characters of the training text only; others are UNK and do not come back.
 No special is ever found *in* a text: see `specials`.
 
@@ -39,7 +43,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.tokenize.specials import NAMES, RESERVED, SPELLINGS, UNK, spelling
 from langladder.text.words.normalisation import Normalisation
-from langladder.text.words.segmentation import UNSPACED
+from langladder.text.words.segmentation import DIVIDERS, TSHEG, UNSPACED
 
 Own = Literal["bpe_bytes", "bpe_words", "wordpiece", "unigram", "word", "character"]
 Trained = Literal[Own, "morphemes", "wordpiece_likelihood"]
@@ -253,6 +257,7 @@ class Tokenizer:
             normalizer = settings.get("normalizer")
             steps = Normalisation() if kind == "bert" else Normalisation.read_normalizer(normalizer)
             rules = {"cutting": _cutting_of(settings), "cleaning": normalizer, "normalisation": steps}
+            rules["divided"] = any(one in str(settings["pre_tokenizer"]) for one in DIVIDERS)
             own = json.loads(assemble(kind, backend.model, **rules).to_str())
             other = [part for part in _RULES if settings.get(part) != own[part]]
             if other:
@@ -322,15 +327,18 @@ def assemble(
     cutting: Cutting = "marks",
     cleaning: Mapping[str, bool | None] | None = None,
     normalisation: Normalisation | None = None,
+    divided: bool = False,
 ) -> hf.Tokenizer:
     """A model with the way text is normalised and cut before it and put together after it.
 
     Args:
         cutting: of kind `bpe_bytes`, as in `TokenizerConfig`.
         normalisation: of the other kinds; as of `Tokenizer`.
+        divided: of kinds `bpe_words`, `wordpiece`, `unigram` and `word`: whether marks separate words (`DIVIDERS`).
         cleaning: of kind `bert`, what its normalizer does, by the names of `tokenizers.normalizers.BertNormalizer`.
     """
     backend = hf.Tokenizer(model)
+    dividers = _dividers("merged_with_next" if kind == "unigram" else "removed") if divided else []
     if normalisation is not None and normalisation.names:
         backend.normalizer = normalisation.normalizer()
     if kind == "bpe_bytes":
@@ -340,12 +348,12 @@ def assemble(
         backend.pre_tokenizer = pre_tokenizers.Sequence([*words, cut]) if own else cut
         backend.decoder = decoders.ByteLevel()
     elif kind == "bpe_words":
-        backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        backend.pre_tokenizer = _in_turn(pre_tokenizers.WhitespaceSplit(), *dividers)
         backend.decoder = decoders.BPEDecoder(suffix=END_OF_WORD)
     elif kind == "wordpiece":
         # Characters of scripts without spaces are words, as in BERT; else a line would be one unmanageable word.
         unspaced = pre_tokenizers.Split(hf.Regex(f"[{UNSPACED}]"), "isolated")
-        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), unspaced])
+        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), *dividers, unspaced])
         backend.decoder = decoders.WordPiece(prefix=CONTINUES, cleanup=False)
     elif kind == "bert":
         settings: dict[str, Any] = {name: cleaning[name] for name in _CLEANING if name in cleaning} if cleaning else {}
@@ -355,13 +363,24 @@ def assemble(
     elif kind == "unigram":
         # Lines without spaces are cut at their punctuation (ideographic and full-width), else training is slow.
         ideographic = pre_tokenizers.Split(hf.Regex(f"[{IDEOGRAPHIC_PUNCTUATION}]"), "isolated")
-        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), ideographic])
+        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), *dividers, ideographic])
         backend.decoder = decoders.Metaspace()
     elif kind == "word":
-        backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        backend.pre_tokenizer = _in_turn(pre_tokenizers.WhitespaceSplit(), *dividers)
     else:
         backend.decoder = decoders.Fuse()
     return backend
+
+
+def _dividers(behaviour: Literal["removed", "merged_with_next"]) -> list[pre_tokenizers.PreTokenizer]:
+    """Cuts at marks that separate words; several together are a piece."""
+    mark = f"[{DIVIDERS}]"
+    one = pre_tokenizers.Split(hf.Regex(f"(?<!{mark}){mark}(?!{mark})"), behaviour)
+    return [pre_tokenizers.Split(hf.Regex(f"{mark}{{2,}}"), "isolated"), one]
+
+
+def _in_turn(*steps: pre_tokenizers.PreTokenizer) -> pre_tokenizers.PreTokenizer:
+    return steps[0] if len(steps) == 1 else pre_tokenizers.Sequence([*steps])
 
 
 def of_words(tokens: Sequence[str], source: Path) -> Tokenizer:
@@ -398,7 +417,13 @@ def _cutting_of(settings: JSONObject) -> Cutting:
 
 # ---- words among tokens
 
-WORD_SPACES = {"bpe_bytes": ("Ġ",), "character": (" ",), "unigram": ("▁",)}
+_BETWEEN = tuple(DIVIDERS + TSHEG)
+_WRITTEN = {byte: character for character, byte in BYTES.items()}
+WORD_SPACES = {
+    "bpe_bytes": ("Ġ", *("".join(_WRITTEN[byte] for byte in mark.encode()) for mark in _BETWEEN)),
+    "character": (" ", *_BETWEEN),
+    "unigram": ("▁", *_BETWEEN),
+}
 
 
 class WordStarts(NamedTuple):
@@ -417,7 +442,8 @@ def word_starts(tokenizer: Tokenizer) -> WordStarts:
         wordpiece, bert        one without `##` begins a word
         word                   every token is a word
 
-    The first token of a line begins a word whatever it is.
+    Of the first two rows also a token that begins with a mark between words (`፡`). The first token of a line begins a
+    word whatever it is.
     """
     opens, closes = (np.ones(tokenizer.full_vocab_size, dtype=bool) for _ in range(2))
     for token in tokenizer.ordinary:

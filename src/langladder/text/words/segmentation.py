@@ -123,8 +123,8 @@ def split_words(line: str, mode: WordMode = "whitespace") -> list[str]:
     """
     if not line.isascii() and _DIVIDED.search(line):
         if mode == "whitespace":
-            return [word for token in line.split() for word in _divided(token).split() or [token]]
-        line = _divided(line)
+            return [word for token in line.split() for word in divided(token).split() or [token]]
+        line = divided(line)
     if mode == "whitespace" or (mode == "auto" and not has_unspaced_script(line)):
         return line.split()
     if mode == "unicode":
@@ -142,10 +142,10 @@ def split_words(line: str, mode: WordMode = "whitespace") -> list[str]:
     return found
 
 
-def _divided(line: str) -> str:
+def divided(line: str) -> str:
     """A line with spaces for the marks that separate words; several marks together are a word."""
-    divided: str = _DIVIDED.sub(lambda marks: " " if len(marks[0]) == 1 else f" {marks[0]} ", line)
-    return divided
+    found: str = _DIVIDED.sub(lambda marks: " " if len(marks[0]) == 1 else f" {marks[0]} ", line)
+    return found
 
 
 def _split_punctuation(word: str) -> list[str]:
