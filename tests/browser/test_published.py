@@ -38,6 +38,7 @@ ODD = [
     "الولد كَتَبَ رسالة שלום (עולם)?",
     "a\r\nthe king\u2028sees\x1cthe old\n\ncat .",
     '(the U.S., J. Smith’s... "twenty-one") -- 5%, don\'t #1.',
+    "ሰላም፡ለዓለም፡፡ ፡ וכו׳, (צה״ל) 'שלום' 我❤\ufe0f👩\u200d💻သားများ می\u200cخواهم我",
     "<unk> < pad > <b>&amp;</b> \\x41 \U0001f600\U00010330",
 ]
 ENGINE = """async ({{ rung, given }}) => {{
