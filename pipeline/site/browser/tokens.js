@@ -92,7 +92,7 @@ const DIVIDED = /[፡᛫᛬᛭⁚⁝\u{10100}\u{10101}\u{1039f}\u{103d0}\u{1091f
 const LETTER = `[[\\p{L}\\p{M}\\p{N}_\u180e\u200c\u200d]--[${UNSPACED}${SPACELESS}]]`;
 const HEBREW = "\\p{Script=Hebrew}";
 const INNER = `['’]|(?<=${HEBREW})[׳״"](?=${HEBREW})`;
-const GERESH = `(?<=[${HEBREW}--\\p{P}])(?<!(?<!${HEBREW})['‘’׳][${HEBREW}'’"]+)['’׳]`;
+const GERESH = `(?<=${HEBREW})(?<!\\p{P})(?<!(?<!${HEBREW})['‘’׳][${HEBREW}'’"]+)['’׳]`;
 const ABBREVIATED = new RegExp(GERESH, "vy");
 const INVISIBLE = "\\p{Default_Ignorable_Code_Point}";
 const ONE = new RegExp(`(?!${INVISIBLE})${LETTER}+(?:(?:${INNER})${LETTER}+)*(?:${GERESH})?|[\\p{Script=Tibetan}&&[\\p{L}\\p{M}\\p{N}]]+`, "vy");

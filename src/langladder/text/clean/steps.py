@@ -27,14 +27,15 @@ from langladder.text.words.normalisation import (
     Normalisation,
     apostrophe_is_letter,
     function_of,
+    is_persian,
     lowercase_of,
 )
-from langladder.text.words.segmentation import SAMPLE, Conventions, Split, WordChoice
+from langladder.text.words.segmentation import GERESH, GERSHAYIM, SAMPLE, Conventions, Split, WordChoice
 
 Step = Callable[[str], str]
 Language = Annotated[str, Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
 """A BCP 47 tag, such as `tr` or `zh-Hant`."""
-Arabic = Literal["tatweel", "harakat", "alef", "yeh"]
+Arabic = Literal["tatweel", "harakat", "alef", "yeh", "persian"]
 ARABIC: tuple[Arabic, ...] = get_args(Arabic)
 EXAMPLES = 3
 EXAMPLE_CHARACTERS = 120
@@ -57,10 +58,11 @@ class StepsConfig(Config):
     handle: str | None = None  # @name
     contractions: Literal["keep", "expand", "expand_slang"] = "keep"  # English: don't → do not; slang: u → you
     lowercase: bool = False
-    # BCP 47, such as tr: how it lower-cases (tr, az: I → ı, İ → i; lt: dots stay under accents). null: as Unicode does,
-    # with the final sigma of Greek, but İ → i.
+    # BCP 47, such as tr: how it lower-cases (tr, az: I → ı, İ → i; lt: dots stay under accents), and whether Arabic
+    # letters become those of Persian (fa, ur, ckb). null: lower case as Unicode has it, with the final sigma of Greek,
+    # but İ → i; Persian letters where the text has them.
     language: Language | None = None
-    # Arabic: tatweel and harakat (vowel signs) go; alef: أ إ آ ٱ → ا; yeh: ى → ي
+    # Arabic: tatweel and harakat (vowel signs) go; alef: أ إ آ ٱ → ا; yeh: ى → ي; persian: ي → ی, ك → ک
     arabic: list[Arabic] = Field(default_factory=list)
     han: Literal["keep", "simplified", "traditional"] = "keep"  # Chinese, by OpenCC: pip install 'langladder[chinese]'
     digits: Literal["keep", "zero", "remove", "ascii"] = "keep"  # zero: 1984 → 0000; ascii: ٣, ३, ３ → 3
@@ -68,12 +70,14 @@ class StepsConfig(Config):
     whitespace: bool = Field(default=True)  # one space between words, none at the ends
 
     def of_text(self, language: str | None, raw_lines: Iterable[str]) -> Self:
-        """The steps of a text: with its language, unless they set one, and with what its apostrophe is."""
-        language = self.language or language
-        apostrophe = self.apostrophe
+        """The steps of a text: with its language, unless they set one, what its apostrophe is, and Persian letters."""
+        language, sample = self.language or language, list(islice(raw_lines, SAMPLE))
+        apostrophe, arabic = self.apostrophe, self.arabic
         if apostrophe == "auto":
-            apostrophe = "letter" if apostrophe_is_letter(islice(raw_lines, SAMPLE), language) else "punctuation"
-        return self.model_copy(update={"language": language, "apostrophe": apostrophe})
+            apostrophe = "letter" if apostrophe_is_letter(sample, language) else "punctuation"
+        if "persian" not in arabic and is_persian(sample, language):
+            arabic = [*arabic, "persian"]
+        return self.model_copy(update={"language": language, "apostrophe": apostrophe, "arabic": arabic})
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
@@ -262,10 +266,10 @@ def _digits(config: StepsConfig) -> Step | None:
     return None if config.digits == "keep" else function_of(f"digits_{config.digits}")
 
 
-# Tokens in angle brackets ("<unk>", "<url>") stay whole; so do apostrophes inside words, marks inside numbers, and a
-# mark with what belongs to it (the joiners of an emoji).
+# Tokens in angle brackets ("<unk>", "<url>") stay whole; so do apostrophes inside words (Hebrew: geresh and gershayim),
+# marks inside numbers, and a mark with what belongs to it (the joiners of an emoji).
 _WHOLE = r"<\w+>(*SKIP)(*FAIL)"
-_APOSTROPHE = r"(?<=\p{L})['’](?=\p{L})"
+_APOSTROPHE = rf"(?:(?<=\p{{L}})['’](?=\p{{L}})|{GERSHAYIM}|{GERESH})"
 _SIGN = r"(?=[\p{P}\p{S}])\X"
 _ISOLATED = regex.compile(rf"{_WHOLE}|{_APOSTROPHE}(*SKIP)(*FAIL)|(?<=\d)[.,](?=\d)(*SKIP)(*FAIL)|{_SIGN}")
 _REMOVED = regex.compile(rf"{_WHOLE}|({_APOSTROPHE})|{_SIGN}")

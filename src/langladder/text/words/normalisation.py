@@ -24,6 +24,7 @@ of Python would make larger, except the letters beside an apostrophe.
     harakat         Arabic: vowel signs and marks of recitation are removed; hamza and madda stay
     alef            Arabic: أ إ آ ٱ → ا
     yeh             Arabic: ى → ي, as Lucene's ArabicNormalizer has it
+    persian         Persian and its neighbours: ي → ی, ك → ک, which Arabic keyboards and code pages give
     digits_…        of every script: all to 0 (zero), out (remove), or to 0 … 9 (ascii)
 """
 
@@ -121,6 +122,7 @@ STEPS: dict[str, Step] = {
     ),
     "alef": Step([Replace("[أإآٱ]", "ا")]),
     "yeh": Step([Replace("ى", "ي")]),
+    "persian": Step([Replace("ي", "ی"), Replace("ك", "ک")]),
     "digits_zero": Step([Replace(r"\p{Nd}", "0")], ascii=True),
     "digits_remove": Step([Replace(r"\p{Nd}")], ascii=True),
     "digits_ascii": Step(_ASCII_DIGITS),
@@ -128,10 +130,47 @@ STEPS: dict[str, Step] = {
 """In the order in which they run."""
 
 
+_LETTERS = {  # ISO 639-3 and 639-2 → the two letters of BCP 47, of languages with rules of their own
+    **dict.fromkeys(("aze", "azj", "azb"), "az"),
+    **dict.fromkeys(("fas", "per", "pes"), "fa"),
+    "lit": "lt",
+    "tur": "tr",
+    "urd": "ur",
+}
+
+
+def language_code(language: str | None) -> str:
+    """The language of a BCP 47 tag without its script and region: `az` of `az-Latn`, and of `azj`; "" of None."""
+    base = (language or "").partition("-")[0].lower()
+    return _LETTERS.get(base, base)
+
+
 def lowercase_of(language: str | None) -> str:
     """The step that lower-cases a language, a BCP 47 tag such as `tr` or `az-Latn`; None: no language in particular."""
-    base = (language or "").partition("-")[0].lower()
+    base = language_code(language)
     return "lowercase_tr" if base in ("tr", "az") else "lowercase_lt" if base == "lt" else "lowercase"
+
+
+RARE = 0.01  # minimum share of ی ک among the characters of Persian, and maximum of ي ك among these and ی ک
+
+
+def is_persian(lines: Iterable[str], language: str | None = None) -> bool:
+    """Whether a text is written with the letters of Persian, by its language or by some of its lines.
+
+    Pashto, Sindhi and Uyghur have ی or ک beside ي or ك, as letters of their own.
+
+    >>> is_persian(["کتاب فارسی"]), is_persian(["كتاب عربي"]), is_persian([], "fas"), is_persian(["کتاب فارسی"], "ps")
+    (True, False, True, False)
+    """
+    if language is not None:
+        return language_code(language) in ("fa", "ur", "ckb")
+    persian = arabic = characters = 0
+    for line in lines:
+        characters += len(line)
+        if not line.isascii():
+            persian += line.count("ی") + line.count("ک")
+            arabic += line.count("ي") + line.count("ك")
+    return 0 < RARE * characters <= persian and arabic <= RARE * (persian + arabic)
 
 
 @cache

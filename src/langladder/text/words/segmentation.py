@@ -80,17 +80,18 @@ DIVIDERS = (
 _DIVIDED = regex.compile(f"[{DIVIDERS}]+")
 _LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}_\u180e\u200c\u200d]--[{UNSPACED}{SPACELESS_CLASS}]]"
 _INVISIBLE = r"\p{Default_Ignorable_Code_Point}"  # joiners, variation selectors and others: no word by themselves
-_INNER = r"['’]|(?<=\p{Hebrew})[׳״\"](?=\p{Hebrew})"  # marks inside a word
-# Geresh at the end of a Hebrew word, unless a quote is at its beginning.
-_GERESH = r"(?<=[\p{Hebrew}--\p{P}])(?<!(?<!\p{Hebrew})['‘’׳][\p{Hebrew}'’\"]+)['’׳]"
+GERSHAYIM = r"(?<=\p{Hebrew})['’׳״\"](?=\p{Hebrew})"
+"""A mark inside a Hebrew word."""
+GERESH = r"(?<=\p{Hebrew})(?<!\p{P})(?<!(?<!\p{Hebrew})['‘’׳][\p{Hebrew}'’\"]+)['’׳]"
+"""The mark of an abbreviation at the end of a Hebrew word, unless a quote is at the beginning of the word."""
 _SYLLABLE = r"[\p{Tibetan}&&[\p{L}\p{M}\p{N}]]+"
 _GRAPHEME = rf"(?=[{UNSPACED}{SPACELESS_CLASS}])(?:\p{{Logical_Order_Exception}}(?=\p{{L}}))?\X\p{{M}}*[ะาๅະາ]?"
 _WORD = regex.compile(
-    rf"(?V1)(?!{_INVISIBLE}){_LETTER}+(?:(?:{_INNER}){_LETTER}+)*(?:{_GERESH})?"
+    rf"(?V1)(?!{_INVISIBLE}){_LETTER}+(?:(?:['’]|{GERSHAYIM}){_LETTER}+)*(?:{GERESH})?"
     rf"|{_SYLLABLE}|(?![{TSHEG}]){_GRAPHEME}|(?![\s{TSHEG}]|{_INVISIBLE})\X"
 )
 _UNSPACED = regex.compile(f"[{UNSPACED}{SPACELESS_CLASS}]")
-_ABBREVIATED = regex.compile(rf"(?V1){_GERESH}")
+_ABBREVIATED = regex.compile(GERESH)
 # Kept whole: `<unk>`, tokens without a letter or digit (`--`, `@-@`), English clitics on their own.
 _WHOLE = regex.compile(r"<\w+>|[^\p{L}\p{N}]+|['’](?:s|t|m|d|ll|re|ve|em|tis|twas|cause)", regex.IGNORECASE)
 _ENDS = regex.compile(r"((?:(?![@#&%‰])\p{P})*)(.*?)(\p{P}*)", regex.DOTALL)
