@@ -48,6 +48,7 @@ def test_most_letters_decide(text: str, runs: str) -> None:
 def test_a_word_of_another_script_says_nothing_of_the_language() -> None:
     assert language_of("the word かな is Japanese") is None
     assert language_of("彼の名は「コナン」") == "ja" and language_of("東京大学") is None
+    assert language_of("大韓民國은 民主共和國이다") == "ko" and language_of("首尔（서울）是韩国首都") is None
     assert language_of("ソウルは 서울입니다 한국의 수도") == "ko"
 
 

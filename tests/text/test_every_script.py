@@ -1,4 +1,4 @@
-"""Fourteen writings go the whole way: sentences, cleaning, words, tokenizers, models that are asked, the report."""
+"""Many writings go the whole way: sentences, cleaning, words, tokenizers, models that are asked, the report."""
 
 import re
 import unicodedata
@@ -27,7 +27,14 @@ from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import few_tokens, train_tokenizer
 from langladder.text.tokenize.tokenizers import CUTTING, Tokenizer, TokenizerConfig
 from langladder.text.words.direction import clusters
-from langladder.text.words.segmentation import Conventions, split_sentences
+from langladder.text.words.segmentation import (
+    DIVIDERS,
+    TSHEG,
+    Conventions,
+    divided,
+    split_sentences,
+    split_words,
+)
 from langladder.text.words.vocabulary import Vocabulary
 from pipeline import ROOT
 
@@ -43,7 +50,8 @@ class Script(NamedTuple):
         lower: a text and its lower case.
         sentences: with | where one ends.
         attributes: of an element in the report that holds its lines.
-        twin: characters, and others that are the same by Unicode (canonical equivalents); (): none but NFD.
+        twin: characters, and others that are the same by Unicode (canonical equivalents) or by the text's own steps;
+            (): none but NFD.
     """
 
     line: str
@@ -101,6 +109,21 @@ SCRIPTS = {
         "Pehea ʻoe? | Maikaʻi nō! | He aha kēia? | Ka ʻāina.",
         ' dir="ltr"',
     ),
+    "polytonic": Script(
+        "{0} {1} {2}, {n}.",
+        (
+            "ὁ ἄνθρωπος|ἡ ᾠδή|Ἀχιλλεὺς|τις ἀνὴρ",
+            "ὁρᾷ|ᾔδει|ἔφη",
+            "τὴν θάλασσαν|τοὺς λόγους|ἓν ἄστρον|τῷ βασιλεῖ",
+        ),
+        "0",
+        "ὁ ἄνθρωπος ὁρᾷ τὴν θάλασσαν , 1 .",
+        "apart",
+        ("Ὁ ΛΌΓΟΣ ᾯ ᾼ ἘΝ", "ὁ λόγος ᾧ ᾳ ἐν"),
+        "μῆνιν ἄειδε θεά. | ποῦ ἐστιν; | ὧδε· ἰδού! | «ἐλθέ.» | Ἀχιλλεὺς ἦλθεν.",
+        ' dir="ltr"',
+        ("ά", "\u1f71"),
+    ),
     "greek": Script(
         "{0} {1} {2}, {n}.",
         (
@@ -144,12 +167,27 @@ SCRIPTS = {
         "أَيْنَ هُوَ؟ | هُوَ هُنَا. | نَعَمْ، لَا؛ ثُمَّ ذَهَبَ! | حَسَنًا.",
         ' dir="rtl"',
     ),
+    "persian": Script(
+        "{0} {2} {1}، {n}.",
+        (
+            "پسرک|معلم تازه|برادر کوچک|کشاورز",
+            "می‌بیند|خریده است|می‌کشد",
+            "کتابی|یک خانهٔ کهنه|سیب‌ها|دریای آبی",
+        ),
+        "۰",
+        "پسرک کتابی می‌بیند ، ۱ .",
+        "apart",
+        ("کتاب ABC", "کتاب abc"),
+        "او کجاست؟ | اینجاست. | بله، نه؛ رفت! | خوب.",
+        ' dir="rtl"',
+        ("ی", "ي"),
+    ),
     "hebrew": Script(
         "{0} {1} {2}, {n}.",
         (
             "הַיֶּלֶד|הַמּוֹרָה|שָׁכֵן טוֹב|רָחֵל",
             "רוֹאֶה|מְצַיֵּר|קוֹנֶה",
-            "בֵּית־סֵפֶר|אֶת הַיָּם|שְׁנֵי סְפָרִים|עֵץ תַּפּוּחַ",
+            "בֵּית־סֵפֶר|אֶת צַהַ״ל|שְׁנֵי סְפָרִים וְכוּ׳|גִ׳ירָפָה",
         ),
         "0",
         "הַיֶּלֶד רוֹאֶה בֵּית־סֵפֶר , 1 .",
@@ -185,6 +223,30 @@ SCRIPTS = {
         ' dir="ltr"',
         ("য\u09bc", "\u09df"),
     ),
+    "ethiopic": Script(
+        "{0}፡{2}፡{1}፣ {n}።",
+        (
+            "ልጁ|አዲሷ፡መምህር|ወንድሜ|ገበሬው",
+            "ያያል|ገዛ|ይወዳል",
+            "መጽሐፉን|ቀዝቃዛ፡ውሃ|ትልቁን፡ዛፍ|ሁለት፡ዓሣዎች",
+        ),
+        "0",
+        "ልጁ መጽሐፉን ያያል ፣ 1 ።",
+        "apart",
+        ("ልጁ፡ABC", "ልጁ፡abc"),
+        "ልጁ፡መጣ። | የት፡ነው፧ | እዚህ፡ነው፡፡ | አዎ!",
+        ' dir="ltr"',
+    ),
+    "syllabics": Script(
+        "{0} {2} {1}, {n}᙮",
+        ("ᓄᑲᑉᐱᐊᕋᖅ|ᐃᓕᓐᓂᐊᖅᑎᑦᓯᔨ|ᐊᓂᒐ|ᐊᖑᓇᓱᒃᑎ", "ᑕᑯᔪᖅ|ᐱᓯᔪᖅ|ᓇᒡᓕᒍᓱᒃᑐᖅ", "ᐅᖃᓕᒫᒐᖅ|ᓂᒡᓕᓇᖅᑐᖅ ᐃᒥᖅ|ᐅᒥᐊᖅ|ᒪᕐᕉᒃ ᐃᖃᓘᒃ"),
+        "0",
+        "ᓄᑲᑉᐱᐊᕋᖅ ᐅᖃᓕᒫᒐᖅ ᑕᑯᔪᖅ , 1 ᙮",
+        "apart",
+        ("ᐃᓄᒃ ABC", "ᐃᓄᒃ abc"),
+        "ᓇᓂ? | ᑕᒫᓂ᙮ | ᐊᐃ! | ᐋᒃᑲ.",
+        ' dir="ltr"',
+    ),
     "thai": Script(
         "{0}{1}{2} {n} ครั้ง",
         ("เด็กผู้ชาย|ครูคนใหม่|น้องสาว|ชาวนา", "กำลังมองหา|ซื้อ|ชอบ", "น้ำเย็น|หนังสือเก่า|ต้นไม้ใหญ่|ปลาสองตัว"),
@@ -204,6 +266,40 @@ SCRIPTS = {
         "graphemes",
         ("ខ្មែរ ABC", "ខ្មែរ abc"),
         "ខ្ញុំទៅ។ | គាត់ទៅ៕ | ល្អ។",
+        ' dir="ltr"',
+    ),
+    "lao": Script(
+        "{0}{1}{2} {n} ເທື່ອ",
+        ("ເດັກຊາຍ|ຄູຄົນໃໝ່|ນ້ອງສາວ|ຊາວນາ", "ກຳລັງຊອກຫາ|ຊື້|ມັກ", "ນ້ຳເຢັນ|ປຶ້ມເກົ່າ|ຕົ້ນໄມ້ໃຫຍ່|ປາສອງໂຕ"),
+        "໐",
+        "ເດັ ກ ຊາ ຍ ກຳ ລັ ງ ຊ ອ ກ ຫາ ນ້ຳ ເຢັ ນ ໑ ເທື່ ອ",
+        "graphemes",
+        ("ນ້ຳ ABC", "ນ້ຳ abc"),
+        "ເດັກຊອກຫານ້ຳ ແລ້ວໄປໂຮງຮຽນ",
+        ' dir="ltr"',
+    ),
+    "burmese": Script(
+        "{0} {2} {1} {n}။",
+        (
+            "ကောင်လေးကလေးသည်|ဆရာမအသစ်ကလေးက|ကျွန်တော့်ညီမလေးသည်|လယ်သမားကြီးများသည်",
+            "ရှာဖွေနေခဲ့ပါသည်|ဝယ်ယူခဲ့ကြသည်|နှစ်သက်ကြပါသည်",
+            "ရေအေးအေးကို|စာအုပ်ဟောင်းများကို|သစ်ပင်ကြီးများကို|ငါးနှစ်ကောင်ကို",
+        ),
+        "၀",
+        "ကော င် လေး က လေး သ ည် ရေ အေး အေး ကို ရှာ ဖွေ နေ ခဲ့ ပါ သ ည် ၁ ။",
+        "graphemes",
+        ("မြန်မာ ABC", "မြန်မာ abc"),
+        "သူ၊ စာဖတ်သည်။ | ကောင်းသည်။",
+        ' dir="ltr"',
+    ),
+    "tibetan": Script(
+        "{0}{1}{2}{n}།",
+        ("བུ་ཆུང་|དགེ་རྒན་|ངའི་སྲིང་མོ་|ཞིང་པ་", "བལྟས་|ཉོས་|དགའ་", "དཔེ་ཆ་|ཆུ་གྲང་མོ་|ཤིང་སྡོང་ཆེན་པོ་|ཉ་གཉིས་"),
+        "༠",
+        "བུ ཆུང བལྟས དཔེ ཆ ༡ །",
+        "graphemes",
+        ("བོད་ABC", "བོད་abc"),
+        "བཀྲ་ཤིས། །|བདེ་ལེགས།",
         ' dir="ltr"',
     ),
     "han": Script(
@@ -245,8 +341,23 @@ SCRIPTS = {
         "그는 어디에 있나? | 여기에 있다. | 좋다! | 그래.",
         ' dir="ltr" lang="ko"',
     ),
+    "hanja": Script(
+        "{0} {2} {1}, {n}番.",
+        (
+            "男子가|新任 敎師가|大韓民國의 國民이|農夫가",
+            "찾는다|買入하였다|좋아한다",
+            "冷水를|古書를|民主共和國을|물고기 두 마리를",
+        ),
+        "0",
+        "男子가 冷水를 찾는다 , 1番 .",
+        "separated",
+        ("韓國語 ABC", "韓國語 abc"),
+        "그는 韓國에 있나? | 韓國에 있다. | 좋다! | 그래.",
+        ' dir="ltr" lang="ko"',
+    ),
 }
-SPACELESS = ("thai", "khmer", "han", "kana")
+SPACELESS = ("thai", "khmer", "lao", "burmese", "tibetan", "han", "kana")
+BETWEEN = re.compile(rf"[\s{DIVIDERS}{TSHEG}]")
 APOSTROPHES = "'’‘ʻʼ"
 
 
@@ -321,14 +432,14 @@ def test_cleaning_twice_is_cleaning_once(script: str, name: str) -> None:
 def test_zero_width_spaces_stay_where_they_separate_words(script: str) -> None:
     standard = settings(script)
     first, second = (cleaned(one.split("|")[0], standard) for one in SCRIPTS[script].parts[:2])
-    first, second = first.split()[0], second.split()[0]
-    between = "\u200b" if script in ("thai", "khmer") else ""
+    first, second = split_words(first)[0].rstrip(TSHEG), split_words(second)[0]
+    between = "\u200b" if script in SPACELESS[:5] else ""
     step = normalisation_of(settings(script))
     for query in (f"{first}\u200b{second}", f"\u200b{first}\u200b\u00ad\u200b\u2060{second}\u200b"):
         for text in (query, unicodedata.normalize("NFD", query)):
             assert cleaned(text, standard) == f"{first}{between}{second}"
             assert step.normalise(text) == step.normalizer().normalize_str(text) == cleaned(text, standard)
-    assert Conventions(words="separated").split(f"{first}\u200b {second}") == [first, second]
+    assert Conventions(words="separated").split(f"{first}\u200b {second}") == [first, second.rstrip(TSHEG)]
 
 
 @each_script()
@@ -383,7 +494,7 @@ def test_no_word_parts_a_letter_from_its_mark(script: str) -> None:
     for mode in ("auto", "apart", "separated", "unicode", "whitespace"):
         for line in (*lines_of(script), *(cleaned(one, settings(script)) for one in SCRIPTS[script].lower)):
             words = Conventions(words=mode).split(line)
-            assert "".join(words) == re.sub(r"\s", "", line)
+            assert BETWEEN.sub("", "".join(words)) == BETWEEN.sub("", line)
             assert not [word for word in words if unicodedata.category(word[0])[0] == "M"]
 
 
@@ -412,10 +523,11 @@ def test_a_text_comes_back(script: str) -> None:
     for kind in ("unigram", "wordpiece", "bpe_words"):
         tokenizer = tokenizer_of(script, kind)
         decoded = [tokenizer.decode(ids) for ids in tokenizer.encode_lines(lines)]
-        if kind == "wordpiece" and script in ("han", "kana"):  # where each character is a word
+        if kind == "wordpiece" and script in ("han", "kana", "hanja"):  # where each character is a word
             assert [re.sub(r"\s", "", line) for line in decoded] == [re.sub(r"\s", "", line) for line in lines]
         else:
-            assert [" ".join(line.split()) for line in decoded] == [*lines]
+            spaced = [" ".join(divided(line).split()) if kind != "unigram" else line for line in lines]
+            assert [" ".join(line.split()) for line in decoded] == spaced
 
 
 @each_script()
@@ -430,13 +542,13 @@ def test_a_vocabulary_below_the_characters_is_refused(script: str, kind: Any) ->
 @each_script()
 def test_merges_go_on_until_every_word_is_a_token(script: str) -> None:
     lines, cut = list(lines_of(script)), regex.compile(CUTTING)
-    for size in (300, 400, 5000):
+    for size in (300, 370, 5000):
         config = TokenizerConfig(vocab_size=size)
         tokenizer = train_tokenizer(lines, config)
         assert few_tokens(tokenizer, config) is None or [len(ids) for ids in tokenizer.encode_lines(lines)] == [
             len(cut.findall(line)) for line in lines
         ]
-        assert tokenizer.vocab_size <= size and (size > 400 or tokenizer.vocab_size == size)
+        assert tokenizer.vocab_size <= size and (size > 370 or tokenizer.vocab_size == size)
 
 
 @each_script()

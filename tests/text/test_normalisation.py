@@ -15,7 +15,14 @@ from pydantic import ValidationError
 from real_data import real
 
 from langladder.ground.errors import InputError
-from langladder.text.clean.steps import Book, StepsConfig, build_steps, found_conventions, normalisation_of
+from langladder.text.clean.steps import (
+    Book,
+    StepsConfig,
+    build_steps,
+    found_conventions,
+    normalisation_of,
+    run_steps,
+)
 from langladder.text.tokenize.token_steps import Steps
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig
@@ -93,6 +100,11 @@ def clean(line: str, **switches: Any) -> str:
         ("en", "ΟΔΟΣ ΣΑΣ. Σ", "οδος σας. σ"),
         ("tr", "İSTANBUL IŞIK ISI", "istanbul ışık ısı"),
         ("tr-TR", "I\u0307z IZ", "iz ız"),
+        ("tur", "IŞIK", "ışık"),
+        ("azj-Latn", "ILIQ", "ılıq"),
+        ("aze", "ILIQ", "ılıq"),
+        ("lit", "I\u0328\u0303", "į\u0307\u0303"),
+        ("fra", "IL", "il"),
         ("az", "İL ILIQ", "il ılıq"),
         ("lt", "Ì J\u0301 Į\u0303 IK", "i\u0307\u0300 j\u0307\u0301 į\u0307\u0303 ik"),
         ("lt", "I\u0328\u0303", "į\u0307\u0303"),
@@ -148,6 +160,7 @@ def test_golden_apostrophes_that_are_letters(before: str, after: str) -> None:
         ({"arabic": ["alef"]}, "أحمد إلى آمن ٱسم", "احمد الى امن اسم"),
         ({"arabic": ["yeh"]}, "إلى على", "إلي علي"),
         ({"arabic": ["yeh", "alef", "harakat", "tatweel"]}, "إِلـى", "الي"),
+        ({"arabic": ["persian"]}, "كتابي على", "کتابی على"),
         ({"digits": "ascii"}, "٣ ३ ３ ๓ x² 7", "3 3 3 3 x² 7"),
         ({"digits": "zero"}, "٣ 1984", "0 0000"),
         ({"digits": "remove"}, "a٣b 19", "ab"),
@@ -228,6 +241,37 @@ def test_public_english_and_french_is_written_as_before(file: str) -> None:
     ):
         _, found = found_conventions(side, StepsConfig(), "auto", None)
         assert found.steps == ["invisible", "NFC"]
+
+
+PERSIAN = ["پسرک کتابی می‌خواند.", "کشاورز یک سیب دارد."]
+SINDHI, ARABIC = ["هي ڪتاب ک ی ي"], ["كتاب عربي في البيت"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "language", "folded"),
+    [
+        (PERSIAN, None, True),
+        (PERSIAN, "fa-IR", True),
+        (PERSIAN, "pus", False),
+        (["كتابي"], "fas", True),
+        (["كتابي"], "ur", True),
+        ([*PERSIAN * 60, "كتاب"], None, True),  # the odd slip
+        ([*PERSIAN, "كتابي"], None, False),
+        (SINDHI, None, False),
+        (ARABIC, None, False),
+        (["a word of Persian is کتاب , in a text that is English"] + ["the cat sleeps ."] * 20, None, False),
+        ([], None, False),
+    ],
+)
+def test_arabic_letters_become_persian_where_the_text_is(lines: list[str], language: str | None, folded: bool) -> None:
+    steps, conventions = found_conventions(lines, StepsConfig(), "auto", language)
+    assert ("persian" in conventions.steps) == folded == ("persian" in steps.arabic)
+    assert "persian" not in found_conventions(lines, StepsConfig(unicode="none"), "auto", language)[1].steps
+    if folded:
+        typed = "كتابي مي‌خواند"
+        assert run_steps(build_steps(steps), typed) == conventions.normalisation.normalise(typed) == "کتابی می‌خواند"
+        note = conventions.normalisation.note([typed], "lines")
+        assert note == "1 of 1 lines was normalised as the training text was (persian)"
 
 
 def test_chinese_characters_need_a_library_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,9 @@ def test_golden_punctuation_is_a_token() -> None:
     assert clean("The cat sat on the mat.", punctuation="isolate") == "The cat sat on the mat ."
     assert clean("I don't, 3.5 <unk>!", punctuation="isolate") == "I don't , 3.5 <unk> !"
     assert clean("I don't, (well) <unk>!", punctuation="remove") == "I dont well <unk>"
+    assert clean("(צה״ל) וכו׳. ג'ורג'", punctuation="isolate", apostrophe="punctuation") == "( צה״ל ) וכו׳ . ג'ורג'"
+    assert clean("(צה״ל) וכו׳. 'שלום'", punctuation="remove", apostrophe="punctuation") == "צהל וכו שלום"
+    assert clean("ሰላም፡ለዓለም።", punctuation="remove") == "ሰላም ለዓለም"
     assert clean("Apple", lowercase=True) == clean("apple", lowercase=True)
 
 

@@ -59,8 +59,8 @@ class StepsConfig(Config):
     contractions: Literal["keep", "expand", "expand_slang"] = "keep"  # English: don't → do not; slang: u → you
     lowercase: bool = False
     # BCP 47, such as tr: how it lower-cases (tr, az: I → ı, İ → i; lt: dots stay under accents), and whether Arabic
-    # letters become those of Persian (fa, ur, ckb). null: lower case as Unicode has it, with the final sigma of Greek,
-    # but İ → i; Persian letters where the text has them.
+    # letters become those of Persian (fa, ur, ckb; not with unicode: none). null: lower case as Unicode has it, with
+    # the final sigma of Greek, but İ → i; Persian letters where the text has them.
     language: Language | None = None
     # Arabic: tatweel and harakat (vowel signs) go; alef: أ إ آ ٱ → ا; yeh: ى → ي; persian: ي → ی, ك → ک
     arabic: list[Arabic] = Field(default_factory=list)
@@ -75,7 +75,7 @@ class StepsConfig(Config):
         apostrophe, arabic = self.apostrophe, self.arabic
         if apostrophe == "auto":
             apostrophe = "letter" if apostrophe_is_letter(sample, language) else "punctuation"
-        if "persian" not in arabic and is_persian(sample, language):
+        if self.unicode != "none" and "persian" not in arabic and is_persian(sample, language):
             arabic = [*arabic, "persian"]
         return self.model_copy(update={"language": language, "apostrophe": apostrophe, "arabic": arabic})
 

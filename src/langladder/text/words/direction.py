@@ -11,6 +11,8 @@ from typing import Literal
 
 import regex  # type: ignore[import-untyped]
 
+from langladder.text.words.segmentation import writes_hanja
+
 Direction = Literal["ltr", "rtl"]
 
 STRONG = ("L", "R", "AL")
@@ -22,6 +24,7 @@ _CERTAIN = {
     "ko": regex.compile(r"\p{Hangul}"),
     "th": regex.compile(r"\p{Thai}"),
 }
+_KOREAN = regex.compile(r"[\p{Hangul}\p{Han}]")
 _CLUSTER = regex.compile(r"\X\p{M}*")  # \X leaves out signs of Burmese and other scripts (U+102C, U+1038)
 
 
@@ -48,11 +51,14 @@ def has_right_to_left(text: str) -> bool:
 def language_of(text: str) -> str | None:
     """The language (BCP 47) of a text whose script has only one, by most of its letters; None where that is unknown.
 
-    Kana are Japanese, Hangul is Korean, Thai is Thai; Han characters alone are of several languages.
+    Kana are Japanese, Hangul is Korean, also with Han characters among it, Thai is Thai; Han characters alone are of
+    several languages.
     """
     if text.isascii():
         return None
     letters = len(_LETTER.findall(text))
+    if writes_hanja([text]) and 2 * len(_KOREAN.findall(text)) > letters:
+        return "ko"
     for language, script in _CERTAIN.items():
         if 2 * len(script.findall(text)) > letters:
             return language if language != "ja" or _KANA.search(text) else None

@@ -150,7 +150,7 @@ def divided(line: str) -> str:
 
 
 def _split_punctuation(word: str) -> list[str]:
-    """A word and the punctuation at its ends, each mark by itself."""
+    """A word and the punctuation at its ends, each mark by itself, without a tsheg."""
     if _WHOLE.fullmatch(word):
         return [word]
     before, inner, after = _ENDS.fullmatch(word).groups()
@@ -158,7 +158,7 @@ def _split_punctuation(word: str) -> list[str]:
         inner, after = inner + after[0], after[1:]
     if after.startswith(".") and _DOTTED.fullmatch(inner):
         inner, after = f"{inner}.", after[1:]
-    return [*before, inner, *after]
+    return [part for part in (*before, inner, *after) if part not in TSHEG]
 
 
 def is_tokenised(lines: Iterable[str]) -> bool:

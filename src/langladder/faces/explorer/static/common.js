@@ -170,6 +170,8 @@ export function direction(text) {
 
 function languageOf(text) {
   const letters = text.match(/[\p{L}\p{M}]/gu)?.length ?? 0;
+  const hanja = /\p{Script=Han}[)）」』]?\p{Script=Hangul}/u.test(text) && !/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text);
+  if (hanja && 2 * text.match(/[\p{Script=Han}\p{Script=Hangul}]/gu).length > letters) return "ko";
   const found = Object.keys(SCRIPTS).find((name) => 2 * (text.match(SCRIPTS[name])?.length ?? 0) > letters);
   return found === "ja" && !/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text) ? undefined : found;
 }
