@@ -178,6 +178,7 @@ def test_near_duplicates_by_words_and_by_characters() -> None:
     assert duplicate_kinds(texts, config, "documents").tolist() == [0] * 6
     assert duplicate_kinds(texts, DuplicatesConfig(exact="lines"), "lines").tolist() == [0] * 5 + [1]
     assert shingles("我爱北京", DuplicatesConfig(shingle_characters=3)) == {"我爱北", "爱北京"}
+    assert shingles("ሰላም፡ለዓለም፡ሁሉ", DuplicatesConfig(shingle_words=2)) == {"ሰላም ለዓለም", "ለዓለም ሁሉ"}
 
 
 def drawn(common: int, own: int, random: Random) -> list[str]:

@@ -211,6 +211,7 @@ def test_short_lines_of_a_set_are_looked_for_whole_and_shorter_ones_not() -> Non
     contamination = Searched({"min_words": 4}, ["rain falls again today", "yes yes"], found)
     assert [document for document, _ in contamination.clean(found)] == [None, *found[1:]]
     assert normalize("“Don't”, he — said!") == "dont he said"
+    assert normalize("ሰላም፡ለዓለም፡፡") == "ሰላም ለዓለም"
 
 
 def test_golden_mixture_takes_its_epochs_evenly() -> None:
