@@ -32,9 +32,9 @@ from langladder.text.words.segmentation import (
     TSHEG,
     Conventions,
     divided,
-    split_sentences,
     split_words,
 )
+from langladder.text.words.sentences import split_sentences
 from langladder.text.words.vocabulary import Vocabulary
 from pipeline import ROOT
 

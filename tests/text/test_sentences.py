@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from langladder.text.read.files import TextSource, read_text
 from langladder.text.storage.tables import read_table
-from langladder.text.words.segmentation import split_sentences
+from langladder.text.words.sentences import split_sentences
 
 # Sentences are separated by |, which stands where white space is, if there is any.
 TEXTS = [

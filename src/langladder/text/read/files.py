@@ -46,7 +46,7 @@ from langladder.text.read.lines import (
     text_field,
 )
 from langladder.text.storage.shards import SHARDED, SPLITS, TEXT, TextPart, pieces, write_tables
-from langladder.text.words.segmentation import split_sentences
+from langladder.text.words.sentences import split_sentences
 
 FileFormat = Literal["auto", "txt", "jsonl", "parquet"]
 DocumentRule = Literal["line", "blank_line", "file", "record", "heading"]

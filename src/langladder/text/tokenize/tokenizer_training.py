@@ -10,9 +10,9 @@ Text beyond `sample_bytes` is sampled: every k-th line of it, from the beginning
 
 Differences from the papers are those of the library's trainers. WordPiece merges the most frequent pair, as BPE does,
 where Schuster and Nakajima choose by likelihood (kind `wordpiece_likelihood`, `text.tokenize.likelihood_pieces`); its
-longest-match encoding is theirs. Unigram
-finds its first pieces among distinct words, not running text as SentencePiece does, so a short frequent word that is
-no part of others (`▁,`) may get no piece, and texts come out longer than SentencePiece would make them.
+longest-match encoding is theirs. Unigram finds its first pieces among distinct words, not running text as SentencePiece
+does, so a short frequent word that is no part of others (`▁,`) may get no piece, and texts come out longer than
+SentencePiece would make them.
 
 Morphemes are the parts of words that Morfessor finds without any examples (Creutz & Lagus 2002, 2007). Morfessor
 Baseline looks for the lexicon of morphs M that describes lexicon and words W in the fewest nats:
@@ -184,9 +184,9 @@ def train_tokenizer(
         InputError: no text, or the characters alone are more than `vocab_size`.
     """
     with working("training the tokenizer"):
-        found = Counter[str]() if config.kind == "bpe_bytes" else count_characters(lines)
-        divided = not found.keys().isdisjoint(DIVIDERS)
-        counts = found if config.kind == "bpe_bytes" else _with_text(found, config)
+        counts = count_characters(lines)
+        divided = not counts.keys().isdisjoint(DIVIDERS)
+        counts = Counter[str]() if config.kind == "bpe_bytes" else _with_text(counts, config)
         alphabet = _alphabet(counts, config)
         if config.kind == "unigram":  # the library's trainer stops without a name, or never ends
             _check_room(len({*alphabet, "▁"}) + len(SPELLINGS), len(alphabet), config)
@@ -273,9 +273,9 @@ def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str],
         case "morphemes":
             cut = assemble("unigram", models.Unigram(), divided=divided).pre_tokenizer
             parts = (part for line in lines for part, _ in cut.pre_tokenize_str(line))
-            found = morph_pieces(parts, ordered, size - len(specials), config.min_frequency)
-            pieces = models.Unigram([*((one, 0.0) for one in specials), *found], UNK, False)
-            return assemble("unigram", pieces, divided=divided)
+            morphs = morph_pieces(parts, ordered, size - len(specials), config.min_frequency)
+            model = models.Unigram([*((one, 0.0) for one in specials), *morphs], UNK, False)
+            return assemble("unigram", model, divided=divided)
         case "wordpiece_likelihood":
             begin = [*specials, *ordered, *(CONTINUES + one for one in ordered)]
             return wordpiece_by_likelihood(lines, begin, size, config.min_frequency, divided=divided)
