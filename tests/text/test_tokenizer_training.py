@@ -1,19 +1,24 @@
 """The same text trains the same tokenizer; lines are encoded one after the other."""
 
+import json
 import random
 from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
+from tokenizers import models, pre_tokenizers, trainers
 
 from langladder.ground.errors import InputError
 from langladder.text.tokenize import encoding
 from langladder.text.tokenize.encoding import encode_lines
 from langladder.text.tokenize.likelihood_pieces import likelihood_pieces
+from langladder.text.tokenize.specials import SPELLINGS
 from langladder.text.tokenize.tokenizer_training import Sample, train_tokenizer
-from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig, Trained
+from langladder.text.tokenize.tokenizers import BYTES, Tokenizer, TokenizerConfig, Trained, assemble
 
 # What pre-tokenizers and alphabets could stumble over: marks, wide spaces, control characters, scripts, emoji.
 WILD = (
@@ -81,6 +86,73 @@ def test_golden_merges_by_likelihood() -> None:
     assert tokenizer.kind == "wordpiece"
     by_frequency = train_tokenizer(lines, config.model_copy(update={"kind": "wordpiece"}))
     assert [by_frequency.name(token) for token in range(18, 21)] == ["##ug", "##un", "hug"]
+
+
+BURMESE = "ကခဂငစဆတထဒနပဖဘမယရလဝသဟအ"
+SYLLABLES = ("", "ာ", "ိ", "ု", "ေ", "ို", "ုံ", "က်", "င်", "န်း", "များ", "ြင်း")
+
+
+def burmese_lines(count: int = 300) -> list[str]:
+    draw = random.Random(5)
+    words = [
+        "".join(draw.choice(BURMESE) + draw.choice(SYLLABLES) for _ in range(draw.randrange(1, 5))) for _ in range(150)
+    ]
+    return ["".join(draw.choices(words, k=8)) + " " + "".join(draw.choices(words, k=6)) + "။" for _ in range(count)]
+
+
+def trained_by_the_library(lines: list[str], size: int) -> list[list[str]]:
+    """The merges of the library's own byte-level BPE."""
+    backend = assemble("bpe_bytes", models.BPE())
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, min_frequency=2, show_progress=False, special_tokens=[*SPELLINGS], initial_alphabet=letters
+    )
+    backend.train_from_iterator(lines, trainer)
+    return cast("list[list[str]]", json.loads(backend.to_str())["model"]["merges"])
+
+
+def merges(tokenizer: Tokenizer) -> list[list[str]]:
+    return cast("list[list[str]]", json.loads(tokenizer.to_json())["model"]["merges"])
+
+
+def piece_of(pair: list[str]) -> str:
+    return bytes(BYTES[character] for character in "".join(pair)).decode(errors="backslashreplace")
+
+
+@pytest.mark.parametrize("size", [500, 700])
+def test_letters_of_three_bytes_are_tokens_before_any_merge(size: int, tmp_path: Path) -> None:
+    """By the library's own order of merges, about half of the tokens of such a text are parts of two letters."""
+    lines = [*burmese_lines(), "rare: 愛ő🙂 and Latin, once"]
+    config = TokenizerConfig(kind="bpe_bytes", vocab_size=size, min_frequency=2)
+    tokenizer = train_tokenizer(lines, config)
+    assert tokenizer.vocab_size == size and len(merges(tokenizer)) == size - 260
+    text = [tokenizer.piece(token) for line in lines[:-1] for token in tokenizer.encode(line)]
+    assert not [piece for piece in text if "\\x" in piece]
+    assert max(map(len, text)) > 3  # of which words are made
+    own_order = trained_by_the_library(lines, size)
+    torn = [pair for pair in own_order if "\\x" in piece_of(pair)]
+    assert len(torn) > 100 > len([pair for pair in merges(tokenizer) if "\\x" in piece_of(pair)])
+    for line in [*lines, *wild_lines(2, 30), *any_lines(3, 30)]:  # a rare character is written by its bytes
+        assert tokenizer.decode(tokenizer.encode(line)) == line
+    tokenizer.save(tmp_path / "tokenizer.json")
+    assert Tokenizer.load(tmp_path / "tokenizer.json").same_as(tokenizer)
+    assert train_tokenizer(lines, config).to_json() == tokenizer.to_json()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ENGLISH,
+        ["tout l’été, à Noël — « où ? »"] * 3 + ENGLISH,
+        ["Все люди рождаются свободными", "يولد جميع الناس أحراراً", "כל בני האדם"] * 3,
+        ["".join(chr(0x4E00 + (7 * line + place) % 900) for place in range(40)) for line in range(300)],
+        burmese_lines(20) + ["the cat sees the cats and theirs " * 20] * 40,
+    ],
+    ids=["English", "French", "two bytes", "no room", "a little Burmese"],
+)
+def test_other_texts_have_the_merges_of_the_library(lines: list[str]) -> None:
+    config = TokenizerConfig(kind="bpe_bytes", vocab_size=700, min_frequency=2)
+    assert merges(train_tokenizer(lines, config)) == trained_by_the_library(lines, 700)
 
 
 def test_pairs_by_likelihood_as_counted_anew_for_each_merge() -> None:

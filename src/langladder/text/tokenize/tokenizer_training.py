@@ -14,6 +14,10 @@ longest-match encoding is theirs. Unigram finds its first pieces among distinct 
 does, so a short frequent word that is no part of others (`▁,`) may get no piece, and texts come out longer than
 SentencePiece would make them.
 
+Byte-level BPE begins with whole characters where most letters have three bytes (`whole_characters`), as in Burmese,
+Thai or Hindi: their bytes are merged before all else. Otherwise half of the tokens of a small text are parts of two
+letters, which no sample puts together again.
+
 `Alphabet` tells whether a vocabulary suffices for the characters of a text. Byte-level BPE can write any character, but
 one that it learned no token for is two to four tokens, which alone show as bytes and which a model has to put together.
 A vocabulary below the alphabet's size is therefore mostly bytes: in Chinese thousands of tokens go to characters before
@@ -48,6 +52,7 @@ from langladder.text.tokenize.tokenizers import (
     Tokenizer,
     TokenizerConfig,
     assemble,
+    shown_bytes,
 )
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmentation import DIVIDERS, Conventions, WordChoice, conventions_of, splitter_of
@@ -57,6 +62,9 @@ from langladder.text.words.segmentation import DIVIDERS, Conventions, WordChoice
 
 COVERED = 0.999
 BYTES = 256
+ALL_BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
+THREE_BYTES = "\u0800"  # the first character of three bytes
+LONG_SHARE = 0.25  # of characters of three bytes and more, from which byte-level BPE begins with characters
 
 
 def count_characters(lines: Iterable[str]) -> Counter[str]:
@@ -114,6 +122,34 @@ class Alphabet:
         )
 
 
+def whole_characters(characters: Counter[str], config: TokenizerConfig) -> Counter[str]:
+    """The characters that byte-level BPE makes tokens of before it merges anything else, with their counts.
+
+    There are none unless at least a quarter of the text is characters of three bytes and more. In such scripts all
+    letters begin with the same two bytes, which otherwise are the most frequent pair: it is merged with the last byte
+    of the letter before it, and most tokens are parts of two letters. There are none either if they would take more
+    than half of the vocabulary, as in Chinese, where most characters are rare; or with GPT-2's own `cutting`.
+    Characters beyond the most frequent 99.9 % stay bytes, and so do those rarer than `min_frequency`.
+    """
+    visible = Counter({one: count for one, count in characters.items() if not one.isspace()})
+    long = sum(count for one, count in visible.items() if one >= THREE_BYTES)
+    if config.cutting != "marks" or long < LONG_SHARE * visible.total() or not long:
+        return Counter()
+    ordered = sorted(characters.items(), key=lambda pair: (-pair[1], pair[0]))
+    common = {*_until(ordered, COVERED * characters.total())}
+    found = {one: count for one, count in ordered if one in common and count >= config.min_frequency}
+    found |= {one: count for one, count in ordered if one.isascii()}
+    room = cast("int", config.vocab_size) - len(SPELLINGS) - BYTES
+    return Counter(found if len(_byte_sequences(found)) <= room // 2 else {})
+
+
+def _byte_sequences(characters: Iterable[str]) -> list[bytes]:
+    """The tokens that characters need beside single bytes: their beginnings of two bytes and more, short ones first."""
+    encoded = [one.encode() for one in characters]
+    found = {one[:length] for one in encoded for length in range(2, len(one) + 1)}
+    return sorted(found, key=lambda one: (len(one), one))
+
+
 UNLIMITED = 1 << 31  # a cap that no vocabulary reaches
 SAMPLES = 5  # lines that a report shows as tokens
 LONGEST = 20  # tokens that a report names
@@ -168,7 +204,7 @@ def train_tokenizer(
     with working("training the tokenizer"):
         counts = count_characters(lines)
         divided = not counts.keys().isdisjoint(DIVIDERS)
-        counts = Counter[str]() if config.kind == "bpe_bytes" else _with_text(counts, config)
+        counts = whole_characters(counts, config) if config.kind == "bpe_bytes" else _with_text(counts, config)
         alphabet = _alphabet(counts, config)
         if config.kind == "unigram":  # the library's trainer stops without a name, or never ends
             _check_room(len({*alphabet, "▁"}) + len(SPELLINGS), len(alphabet), config)
@@ -234,9 +270,10 @@ def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str],
     trainer: trainers.Trainer
     match config.kind:
         case "bpe_bytes":
-            bytes_ = sorted(pre_tokenizers.ByteLevel.alphabet())
+            if alphabet:
+                return _bpe_of_characters(lines, ordered, config)
             model = models.BPE()
-            trainer = trainers.BpeTrainer(special_tokens=specials, initial_alphabet=bytes_, **settings)
+            trainer = trainers.BpeTrainer(special_tokens=specials, initial_alphabet=ALL_BYTES, **settings)
         case "bpe_words":
             specials = [*specials, *ordered, *(one + END_OF_WORD for one in ordered)]
             model = models.BPE(unk_token=unknown, end_of_word_suffix=END_OF_WORD)
@@ -274,6 +311,33 @@ def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str],
     return hf.Tokenizer.from_str(json.dumps(trained, ensure_ascii=False))
 
 
+def _bpe_of_characters(lines: Iterable[str], alphabet: list[str], config: TokenizerConfig) -> hf.Tokenizer:
+    """Byte-level BPE whose first merges make characters of their bytes.
+
+    The library learns the other merges between whole characters, which are written as bytes afterwards. The result is
+    the same as if it had begun with the first merges: a merge of bytes inside a character starts with its first byte,
+    which no other character contains, so none joins bytes of two characters.
+    """
+    begun = _byte_sequences(alphabet)
+    learnt = assemble("bpe_bytes", models.BPE(), cutting=config.cutting)
+    learnt.pre_tokenizer = learnt.pre_tokenizer[0]  # how text is cut, without the bytes
+    size = cast("int", config.vocab_size) - BYTES - len(begun) + len(alphabet)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=config.min_frequency,
+        show_progress=False,
+        special_tokens=[*SPELLINGS],
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),  # no other character is read
+    )
+    learnt.train_from_iterator(lines, trainer)
+    pairs = [(one[:-1], one[-1:]) for one in begun]
+    pairs += [(left.encode(), right.encode()) for left, right in json.loads(learnt.to_str())["model"]["merges"]]
+    merges = [(shown_bytes(left), shown_bytes(right)) for left, right in pairs]
+    tokens = dict.fromkeys([*SPELLINGS, *ALL_BYTES, *(left + right for left, right in merges)])
+    return assemble("bpe_bytes", models.BPE(_numbered([*tokens]), merges), cutting=config.cutting)
+
+
 def _numbered(tokens: list[str]) -> dict[str, int]:
     return {token: number for number, token in enumerate(tokens)}
 
@@ -303,6 +367,8 @@ def _steady(pieces: list[list[str | float]], specials: int) -> list[list[str | f
 def _alphabet(counts: Counter[str], config: TokenizerConfig) -> list[str]:
     """Characters that get a token, commonest first (equal counts alphabetically)."""
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    if config.kind == "bpe_bytes":
+        return [character for character, _ in ordered]
     if config.kind == "character":
         return [character for character, count in ordered if count >= config.min_frequency]
     visible = [(character, count) for character, count in ordered if not character.isspace()]
