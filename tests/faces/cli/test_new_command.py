@@ -78,11 +78,49 @@ def test_a_file_is_taken_for_what_it_is(name: str, tmp_path: Path) -> None:
     usual = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     for family in families().values():  # the rungs that read it, and no others
         kept = usual[family.listed] if family.listed in module.KINDS[kind].kept else type(usual[family.listed])()
+        kept = module.SMALL_TEXT.get(family.listed, kept) if kind == "text" else kept
         added = [rung for listed, rung in module.KINDS[kind].added if listed == family.listed]
         assert values[family.listed] == (kept + added if added else kept), family.listed
     assert params.schema().model_validate(values)
     file = tmp_path / "mine" / "conf" / module.KINDS[kind].example[0]
     assert [one.stem for one in file.iterdir()] == [f"my_{module.KINDS[kind].example[1]}"]
+
+
+LINE = "ကျွန်တော် စာဖတ်သည်။ "  # 50 bytes
+SMALL_TEXTS: dict[str, tuple[dict[str, str], bool]] = {
+    "50 kB": ({"a.txt": (LINE + "\n") * 1000}, True),
+    "300 kB": ({"a.txt": (LINE + "\n") * 6000}, False),
+    "one long line": ({"a.txt": LINE * 6000}, False),
+    "a folder of 50 kB": ({f"{n}.txt": (LINE + "\n") * 100 for n in range(10)}, True),
+    "a folder of 300 kB": ({f"{n}.txt": (LINE + "\n") * 600 for n in range(10)}, False),
+    "a table": ({"a.jsonl": "\n".join(json.dumps({"text": LINE}) for _ in range(1000))}, True),
+}
+
+
+@pytest.mark.parametrize("name", SMALL_TEXTS)
+def test_a_small_text_gets_settings_of_its_own(name: str, tmp_path: Path) -> None:
+    files, small = SMALL_TEXTS[name]
+    (tmp_path / "given").mkdir()
+    for file, content in files.items():
+        (tmp_path / "given" / file).write_text(content, encoding="utf-8")
+    data = tmp_path / "given" if len(files) > 1 else tmp_path / "given" / next(iter(files))
+    done = run(tmp_path / "mine", "--data", data, "--kind", "text")
+    values, usual = chosen(tmp_path / "mine"), read_yaml(ROOT / "params.yaml")
+    assert {key: values[key] for key in module.SMALL_TEXT} == {
+        key: value if small else usual[key] for key, value in module.SMALL_TEXT.items()
+    }
+    line = (
+        "at most 200 kB of text, so params.yaml has size: tiny, tokenizer: character, embeddings: [svd, subword], "
+        "lms: [kneser_ney, kneser_ney_5] (docs/small-languages.md)"
+    )
+    assert done.output.splitlines().count(f"{data}: {line}") == small
+
+
+def test_a_small_text_has_the_choices_of_the_preset() -> None:
+    preset = read_yaml(ROOT / "conf" / "preset" / "small_corpus.yaml")
+    choices = {key.removeprefix("override /"): value for one in preset["defaults"] for key, value in one.items()}
+    assert choices.pop("lm") in module.SMALL_TEXT["lms"] and choices.pop("embedding") in module.SMALL_TEXT["embeddings"]
+    assert {key: module.SMALL_TEXT[key] for key in choices} == choices and set(choices) == {"size", "tokenizer"}
 
 
 SOURCES: dict[str, type[FileSource]] = {

@@ -185,10 +185,13 @@ def test_of_too_few_labels_nothing_is_told() -> None:
 
 
 def lms(**seconds: float) -> list[Entry[Any]]:
-    return [
+    made = [
         entry("lm", language_model(name, name, per_word, 1000), timing=Timing(seconds=seconds[name]))
         for name, per_word in (("counted", 90.0), ("gpt", 60.0))
+        if name in seconds
     ]
+    work = {"gpt": Work(flops=1.0, training_bytes=1)}
+    return [replace(one, page=one.page.model_copy(update={"work": work.get(one.name)})) for one in made]
 
 
 def test_language_models_are_better_where_perplexity_is_lower() -> None:
@@ -198,6 +201,30 @@ def test_language_models_are_better_where_perplexity_is_lower() -> None:
     assert "is gpt with 60.0" in first and found.rung == "gpt"
     assert "200 times as long" in second and "between seeds was not measured" in second and "by 30.0" in second
     assert "`tunes`" in third
+
+
+@pytest.mark.parametrize(
+    ("size", "seconds", "said"),
+    [
+        (50_000, {"counted": 0.5}, True),
+        (200_000, {"counted": 0.5}, True),
+        (200_001, {"counted": 0.5}, False),
+        (50_000, {"counted": 0.5, "gpt": 100.0}, False),  # its own figures say it
+        (None, {"counted": 0.5}, False),
+    ],
+)
+def test_a_small_text_is_no_text_for_networks(size: int | None, seconds: dict[str, float], said: bool) -> None:
+    train = {"documents": 7, "words": 4_000} | ({} if size is None else {"bytes": size})
+    [found] = advice(replace(report_of(lm=lms(**seconds)), data={"text": {"splits": {"train": train}}}))
+    assert found.sentences[2].startswith("Networks are not worth their time on less than 200 kB of text") == said
+    assert "docs/small-languages.md" in found.sentences[2] or not said
+
+
+def test_counted_rungs_have_no_seeds_to_measure() -> None:
+    worse, better = lms(counted=0.5, gpt=2.0)
+    better = replace(better, page=better.page.model_copy(update={"work": None}))
+    [found] = advice(replace(report_of(lm=[worse, better]), data=DATA))
+    assert "as long as the best cheaper rung" in found.sentences[1] and "seeds" not in found.sentences[1]
 
 
 def test_the_command_and_the_page_say_the_same(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ import yaml
 
 from langladder.faces.cli.options import FOLDER
 from langladder.faces.cli.output import echo
-from langladder.faces.cli.recognise import Found, recognised
+from langladder.faces.cli.recognise import Found, is_small, recognised
 from langladder.ground.artefacts import write_text
 from langladder.ground.errors import InputError, needs
 from langladder.ground.remote import copy
@@ -50,6 +50,13 @@ class Kind:
     added: tuple[tuple[str, str], ...] = ()
 
 
+SMALL_TEXT: dict[str, str | list[str]] = {
+    "size": "tiny",
+    "tokenizer": "character",
+    "embeddings": ["svd", "subword"],
+    "lms": ["kneser_ney", "kneser_ney_5"],
+}
+"""What params.yaml has for a small text: the choices of conf/preset/small_corpus.yaml, and rungs to compare with."""
 KINDS = {
     "labels": Kind("labels", ("labels", "text"), ("classifiers",), ("classifier", "textcnn"), "  widths: [2, 3, 4, 5]"),
     "text": Kind("text", ("corpus", "text"), ("embeddings", "lms"), ("lm", "lstm"), "  layers: 2"),
@@ -115,6 +122,8 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
         parts: the installed files.
         data: the user's file or folder, which is copied; found: its kind.
     """
+    from langladder.text.clean.statistics import SMALL
+
     kind = KINDS[found.kind] if found else KINDS["labels"]
     text = (parts / "params.yaml").read_text(encoding="utf-8")
     path = f"input/{kind.side}"
@@ -123,7 +132,9 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
         copy(data, folder / path)
     for side in sorted(set(re.findall(r"(?m)^  \w+: input/(\w+)", text))):
         write_text(folder / "input" / side / ".gitkeep", "")
-    write_text(folder / "params.yaml", params_text(text, kind, path, found.settings) if found else _headed(text))
+    small = SMALL_TEXT if found and data and found.kind == "text" and is_small(data, SMALL) else {}
+    values = params_text(text, kind, path, found.settings, small) if found else _headed(text)
+    write_text(folder / "params.yaml", values)
     _write_version(folder, parts)
     family, base = kind.example
     write_text(folder / "conf" / family / f"my_{base}.yaml", _example(parts, kind))
@@ -142,6 +153,9 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
         yield f"{data}: read as {found.kind}{columns and f' ({columns})'}; change this in params.yaml"
         if found.note:
             yield f"{data}: {found.note}"
+        if small:
+            changed = yaml.safe_dump(small, default_flow_style=True, sort_keys=False, width=10**6).strip()[1:-1]
+            yield f"{data}: at most {SMALL // 1000} kB of text, so params.yaml has {changed} (docs/small-languages.md)"
     yield f"{folder}: a project of langladder {_version()}; next:"
     yield f"  cd {folder}"
     yield "  dvc repro                   # or python -m pipeline.parallel: several jobs at a time → reports/index.html"
@@ -226,8 +240,8 @@ def stages_text(text: str) -> str:
     return found
 
 
-def params_text(text: str, kind: Kind, path: str, settings: Mapping[str, object]) -> str:
-    """params.yaml for one kind of data: only that kind, from a path, with the rungs that read it."""
+def params_text(text: str, kind: Kind, path: str, settings: Mapping[str, object], changes: Mapping[str, object]) -> str:
+    """params.yaml for one kind of data: only that kind, from a path, with the rungs that read it, then `changes`."""
     from langladder.families import families
 
     group, choice = kind.group
@@ -240,7 +254,7 @@ def params_text(text: str, kind: Kind, path: str, settings: Mapping[str, object]
     usual = yaml.safe_load(text)
     for listed, rung in kind.added:
         values[listed] = [*usual[listed], rung]
-    for key, value in values.items():
+    for key, value in (values | dict(changes)).items():
         text = _replaced(text, key, value)
     place = re.compile(rf"(?m)^  {kind.side}: input/\w+ *")
     return _headed(place.sub(lambda old: f"  {kind.side}: {_scalar(path)} ".ljust(len(old[0])), text))

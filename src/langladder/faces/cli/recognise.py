@@ -79,6 +79,18 @@ def recognised(data: Path, kind: str | None, kinds: Sequence[str]) -> Found:
     return Found(kind, settings)
 
 
+def is_small(data: Path, most: int) -> bool:
+    """Whether a file or folder has at most so many bytes of text; a table counts with its other columns."""
+    from langladder.text.read.files import ending
+
+    for file in _files(data) if data.is_dir() else [data]:
+        sizes = (len(line.encode()) for line in _lines(file)) if ending(file) != "parquet" else [file.stat().st_size]
+        for size in sizes:
+            if (most := most - size) < 0:
+                return False
+    return True
+
+
 # ---- a folder
 
 

@@ -27,6 +27,7 @@ from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.section import Column, family_columns
 from langladder.families.family import AnyFamily
+from langladder.text.clean.statistics import SMALL
 
 NEAR = 0.02
 """Share of the best figure: a rung that is no further from it is as good for use."""
@@ -133,7 +134,8 @@ def _of_kind(family: AnyFamily, entries: Sequence[Entry[Page]], inputs: ReportIn
         [
             _first(family, best, rungs, entries, measure, inputs),
             cost,
-            _more(family, rungs, measure, inputs, _more_data(best, entries, inputs)),
+            _too_small(family, rungs, inputs)
+            + _more(family, rungs, measure, inputs, _more_data(best, entries, inputs)),
         ],
         f"{measure.column.title} {measure.figure(worth)}",
         "" if worth.cost is None else numbers.seconds(worth.cost),
@@ -234,7 +236,8 @@ def _cost(best: Judged, rungs: Sequence[Judged], measure: Measure) -> tuple[Judg
         )
     other = max(cheaper, key=lambda rung: measure.sign * rung.value)
     times = best.cost / (other.cost or best.cost)
-    unsure = "" if _known(best, other) else "; the difference between seeds was not measured (set `seeds: 3`)"
+    sure = _known(best, other) or (best.counted and other.counted)  # which are made once
+    unsure = "" if sure else "; the difference between seeds was not measured (set `seeds: 3`)"
     return best, (
         f"It took {took}, {times:,.{times < 10:d}f} times as long as the best cheaper rung, {other.title} "
         f"({measure.figure(other)} in {_time(other)}), and is ahead of it by "
@@ -309,6 +312,18 @@ def _more_data(best: Judged, entries: Sequence[Entry[Page]], inputs: ReportInput
     between = f"{low:+.1f} to {high:+.1f}".replace("-", "−")
     return (
         f"it is unclear if {texts} would help {best.title}: its learning curve predicts {between} points of accuracy."
+    )
+
+
+def _too_small(family: AnyFamily, rungs: Sequence[Judged], inputs: ReportInputs) -> str:
+    """The sentence that a text is too small for networks; "" if it is not, or if one was measured."""
+    size = ((((inputs.data.get("text") or {}).get("splits") or {}).get("train")) or {}).get("bytes", SMALL + 1)
+    if family.name != "lm" or size > SMALL or not all(rung.counted for rung in rungs):
+        return ""
+    return (
+        f"Networks are not worth their time on less than {SMALL // 1000} kB of text: on 50 kB, an LSTM and a GPT took "
+        "hundreds of times as long as a Kneser–Ney 5-gram of characters, and had more bits per character "
+        "(docs/small-languages.md). "
     )
 
 

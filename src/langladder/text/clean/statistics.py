@@ -42,6 +42,7 @@ _RIGHT_TO_LEFT = {"Arabic", "Hebrew", "Nko", "Syriac", "Thaana"}
 # Invisible characters that are part of how some scripts are written.
 _BELONGS = {"\u200b": {"Khmer", "Lao", "Myanmar", "Thai", "Tibetan"}, "\u200c": _JOINED, "\u200d": _JOINED}
 _BELONGS |= {"\u200e": _RIGHT_TO_LEFT, "\u200f": _RIGHT_TO_LEFT}
+SMALL = 200_000  # bytes of text below which counted models do better than networks (docs/small-languages.md)
 NAMED = 4  # kinds of invisible characters that a warning names
 PRESENT = 0.01  # minimum share of the letters for a script to be part of a text
 PERCENTILES = (0, 1, 5, 25, 50, 75, 95, 99, 100)
