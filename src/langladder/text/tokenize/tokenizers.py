@@ -424,9 +424,8 @@ def _cutting_of(settings: JSONObject) -> Cutting:
 # ---- words among tokens
 
 _BETWEEN = tuple(DIVIDERS + TSHEG)
-_WRITTEN = {byte: character for character, byte in BYTES.items()}
 WORD_SPACES = {
-    "bpe_bytes": ("Ġ", *("".join(_WRITTEN[byte] for byte in mark.encode()) for mark in _BETWEEN)),
+    "bpe_bytes": ("Ġ", *(shown_bytes(mark.encode()) for mark in _BETWEEN)),
     "character": (" ", *_BETWEEN),
     "unigram": ("▁", *_BETWEEN),
 }
