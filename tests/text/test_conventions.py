@@ -34,7 +34,7 @@ APART = [f"the cat , number {n} , sleeps ." for n in range(60)]
 def test_golden_conventions(lines: list[str], words: str, unit: str) -> None:
     found = Conventions.of("auto", lines, "th")
     assert (found.words, found.unit, found.language) == (words, unit, "th")
-    assert ("choose a segmenter" in found.description) == (unit == "graphemes")
+    assert ("does not separate words" in found.description) == (unit == "graphemes")
 
 
 @pytest.mark.parametrize("name", ["pythainlp"])

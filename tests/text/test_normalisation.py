@@ -64,7 +64,7 @@ def test_python_and_the_library_write_every_character_alike(name: str) -> None:
         assert step.normalise(step.normalise(text)) == step.normalise(text), ascii(text)
 
 
-@pytest.mark.parametrize("form", ["NFC", "NFKC", "NFKC_letters"])
+@pytest.mark.parametrize("form", ["NFC", "NFKC"])
 @pytest.mark.parametrize("text", FORMS, ids=ascii)
 def test_forms_are_unicode_s_but_thai_and_lao_vowels_stay_whole(form: Any, text: str) -> None:
     found = Normalisation((form,)).normalise(text)
@@ -83,7 +83,6 @@ def test_golden_letters_that_nfkc_would_tear_stay(text: str) -> None:
     step = normalisation_of(StepsConfig(unicode="NFKC", apostrophe="punctuation"))
     assert clean(text, unicode="NFKC") == step.normalise(text) == step.normalizer().normalize_str(text) == text
     assert clean(f"{text} ﬁ Ｆ ｶﾞ x²", unicode="NFKC") == f"{text} fi F ガ x2"
-    assert Normalisation(("NFKC",)).normalise(text) != text  # as models of earlier versions have it
 
 
 def clean(line: str, **switches: Any) -> str:
@@ -290,7 +289,7 @@ def test_the_names_of_the_steps_are_those_of_cleaning() -> None:
     assert normalisation_of(StepsConfig()).names == ("invisible", "NFC")
     names = ("tatweel", "yeh", "digits_ascii")
     more = StepsConfig(unicode="NFKC", lowercase=True, language="tr", arabic=["yeh", "tatweel"], digits="ascii")
-    assert normalisation_of(more).names == ("invisible", "NFKC_letters", "lowercase_tr", *names)
+    assert normalisation_of(more).names == ("invisible", "NFKC", "lowercase_tr", *names)
     assert normalisation_of(StepsConfig(unicode="none", invisible=False)).names == ()
     with pytest.raises(ValidationError):
         StepsConfig(language="no such language!")
@@ -318,7 +317,7 @@ LINES = ["büyük ev", "kahve café", "the cat , ok", "1984 xyz", "k´o aji’ t
 KINDS: dict[Kind, int | None] = {
     "bpe_bytes": 300, "bpe_words": 80, "wordpiece": 80, "unigram": 40, "word": None, "character": None,
 }  # fmt: skip
-WRITTEN = Normalisation(("invisible", "NFKC_letters", "apostrophe", "lowercase_tr", "digits_zero"))
+WRITTEN = Normalisation(("invisible", "NFKC", "apostrophe", "lowercase_tr", "digits_zero"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -23,7 +23,6 @@ from langladder.ground.errors import needs
 from langladder.ground.schema import Config
 from langladder.text.words.normalisation import (
     APOSTROPHE,
-    NFKC_LETTERS,
     Normalisation,
     apostrophe_is_letter,
     function_of,
@@ -93,7 +92,7 @@ def normalisation_of(config: StepsConfig) -> Normalisation:
     """The steps of `text.words.normalisation`, in order; a model's input gets them, too."""
     names: dict[str, bool] = {
         "invisible": config.invisible,
-        NFKC_LETTERS if config.unicode == "NFKC" else config.unicode: config.unicode != "none",
+        config.unicode: config.unicode != "none",
         APOSTROPHE: config.apostrophe == "letter",
         lowercase_of(config.language): config.lowercase,
         **{name: name in config.arabic for name in ARABIC},
@@ -157,7 +156,7 @@ def _invisible(config: StepsConfig) -> Step | None:
 def _unicode(config: StepsConfig) -> Step | None:
     if config.unicode == "none":
         return None
-    return function_of(NFKC_LETTERS if config.unicode == "NFKC" else config.unicode)
+    return function_of(config.unicode)
 
 
 _SPACING = re.compile(r"[\t\n\v\f\r\x1c-\x1f\x85]")

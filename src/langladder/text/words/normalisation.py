@@ -11,10 +11,9 @@ of Python would make larger, except the letters beside an apostrophe.
                     (U+200C, U+200D) and variation selectors stay: scripts and emoji need them. So do zero-width spaces
                     between letters of scripts without spaces (Khmer, Burmese, Thai): they separate words
     NFC             Unicode's form (UAX 15) that joins letters with their marks
-    NFKC_letters    NFKC, but a letter of a writing stays: modifier letters (tʰa, xʷ, ⁿd), which NFKC makes ordinary
-                    ones, and accents that stand alone (k´o, ἀλλ᾽), which it makes a space and a mark. Thai ำ and Lao ຳ
-                    stay whole
-    NFKC            the same without such letters and accents, in models of earlier versions
+    NFKC            Unicode's form without compatibility characters, but a letter of a writing stays: modifier letters
+                    (tʰa, xʷ, ⁿd), which it would make ordinary ones, and accents that stand alone (k´o, ἀλλ᾽), which
+                    it would make a space and a mark. Thai ำ and Lao ຳ stay whole
     apostrophe      ' ’ ‘ ʻ ` ´ ᾽ ᾿ beside a letter → ʼ (U+02BC), a letter; not where two of them stand together
     lowercase       Unicode's lower case (SpecialCasing.txt) with the final sigma of Greek. `İ` becomes `i`: without a
                     language Unicode makes `i` and U+0307 of it, which is no letter of any text
@@ -33,7 +32,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import regex  # type: ignore[import-untyped]
@@ -52,7 +51,6 @@ class Replace(NamedTuple):
 
 
 Rule = Replace | Literal["NFC", "NFKC", "lower"]
-NFKC_LETTERS = "NFKC_letters"
 APOSTROPHE = "apostrophe"
 
 
@@ -103,8 +101,7 @@ STEPS: dict[str, Step] = {
         ]
     ),
     "NFC": Step(["NFC"]),
-    NFKC_LETTERS: Step([*(Replace(*pair) for pair in _HIDDEN), *_NFKC, *(Replace(two, one) for one, two in _HIDDEN)]),
-    "NFKC": Step(_NFKC),
+    "NFKC": Step([*(Replace(*pair) for pair in _HIDDEN), *_NFKC, *(Replace(two, one) for one, two in _HIDDEN)]),
     APOSTROPHE: Step([Replace(_ALONE, "ʼ")], ascii=True),
     "lowercase": Step([_DOTTED, *_LOWER], ascii=True),
     "lowercase_tr": Step([_DOTTED, Replace("I", "ı"), *_LOWER], ascii=True),
@@ -186,10 +183,12 @@ def function_of(name: str) -> Callable[[str], str]:
 
     if name == "lowercase":  # what str.lower does, final sigma and all, but for dotted capital I
         return lambda text: apply(text) if "İ" in text or "I\u0307" in text else text.lower()
-    if name == NFKC_LETTERS:
-        kept, plain = regex.compile(f"[{_KEPT}]"), function_of("NFKC")
+    if name == "NFKC":
         hide, show = str.maketrans(dict(_HIDDEN)), str.maketrans({two: one for one, two in _HIDDEN})
-        return lambda text: plain(text.translate(hide)).translate(show) if kept.search(text) else plain(text)
+        plain = functions[len(_HIDDEN) : -len(_HIDDEN)]
+        return lambda text: (
+            text if text.isascii() else reduce(lambda now, rule: rule(now), plain, text.translate(hide)).translate(show)
+        )
     if name == "invisible":  # none of them is printable
         return lambda text: text if text.isprintable() else apply(text)
     return apply if step.ascii else lambda text: text if text.isascii() else apply(text)
