@@ -209,7 +209,10 @@ def lower(text: str) -> str:
 LETTER_SHARE = 0.02  # minimum share of the words that are written with it
 DIFFERENT_ENDS = 5  # minimum number of different words that begin (or end) with it
 VARIETY = 8.0  # minimum of e to the entropy of what stands before it inside words, and of what follows it
-CONTRACTING = ("en", "fr", "it", "ca", "oc", "wa", "co", "sc", "rm", "nl", "de", "tr")
+CONTRACTING = (
+    *("en", "fr", "it", "ca", "oc", "wa", "co", "sc", "rm", "nl", "de", "tr"),
+    *("eng", "fra", "fre", "ita", "cat", "oci", "wln", "cos", "srd", "roh", "nld", "deu", "ger"),
+)
 """Languages in which it is none: it marks a vowel that is left out, or sets an ending off."""
 _ELIDED = regex.compile(  # what stands before it: l'homme, dell'arte, o'clock, m'buku
     "[acdhijlmnostvwyz]|[bkm]w|qu|ch|th|g[ln]|un|po|(?:jus|lors|puis|quoi|quel|pres)qu|entr|quest|sant|tutt|mezz|nient|"
@@ -238,7 +241,7 @@ def apostrophe_is_letter(lines: Iterable[str], language: str | None = None) -> b
     >>> apostrophe_is_letter(["He said 'so', didn't he? The dogs' owner can't say."])
     False
     """
-    if (language or "").partition("-")[0].lower() in CONTRACTING:
+    if language_code(language) in CONTRACTING:
         return False
     words, found = 0, Counter[str]()
     for line in lines:
