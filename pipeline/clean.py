@@ -29,7 +29,7 @@ def main(job: CleanJob, out: Path) -> None:
     for name, conventions in report.get("conventions", {}).items():
         if APOSTROPHE in conventions["normalisation"]:
             print(
-                f"clean {job.side}: {name}: an apostrophe beside a letter is a letter and written ʼ; where it is "
+                f"clean {job.side}: in {name} an apostrophe beside a letter is a letter, written ʼ; if it is "
                 "punctuation, set steps: {apostrophe: punctuation} in conf/clean/standard.yaml"
             )
     for warning in report.get("warnings", []):
