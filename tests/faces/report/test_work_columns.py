@@ -32,7 +32,7 @@ def page(work: Work | None) -> LanguageModelPage:
     ("kind", "unit"), [(LanguageModelPage, "token"), (ClassifierPage, "word"), (TaggerPage, "word")]
 )
 def test_they_stand_beside_the_parameters(kind: type[Page], unit: str) -> None:
-    titles = [column.title for column in page_columns([kind.model_construct(name="m")])]
+    titles = [column.title for column in page_columns([kind.model_construct(name="m", scores=SCORES)])]
     place = titles.index("parameters")
     assert titles[place + 1 : place + 3] == [f"operations/{unit}", "training memory"]
 
