@@ -323,10 +323,8 @@ def repro(targets: list[str]) -> list[str]:
     """
     from pipeline.settings import checks, params
     from pipeline.settings.errors import combined
-    from pipeline.tracking import store
 
     os.chdir(ROOT)
-    store.end_dead_runs()
     progress.show()
     chosen = params.load()
     # clearer than DVC's own message about a cycle or a broken link

@@ -31,9 +31,8 @@ def main() -> None:
 
 @main.command()
 def uri() -> None:
-    """Print the tracking store, after updating the locations of artifacts and the status of runs that have died."""
-    store.update_locations()
-    store.end_dead_runs()
+    """Print the tracking store, after ending the runs whose process has died."""
+    store.client()
     click.echo(store.uri())
 
 

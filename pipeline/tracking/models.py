@@ -189,6 +189,11 @@ def register(folder: Path, name: str | None = None, alias: str | None = None) ->
     about, [rung, *_] = lineage.provenance(folder), lineage.chain(folder)
     run = _run_of(folder, about.fingerprint)
     model_id, name = model_of(run), name or rung["rung"].replace("/", "-")
+    if store.is_elsewhere(run.info.artifact_uri):
+        raise InputError(
+            f"{folder}: its run was made before the project was moved or copied, and MLflow looks for the files of the "
+            f"run in {run.info.artifact_uri}; make it again here: dvc repro -f -s …"
+        )
     if alias is not None and (not ALIAS.fullmatch(alias) or RESERVED.fullmatch(alias)):
         raise InputError(
             f"--alias {alias[:80]!r}: letters, digits, _ and - are allowed, but neither `latest` nor v1, v2, …"

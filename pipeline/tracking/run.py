@@ -172,9 +172,10 @@ def tracked(job: Job, folder: Path, finished: Path | None = None) -> Iterator[Tr
     """
     client, experiments = store.prepare([job.experiment])
     with store.sentences():
-        run = _enter(client, job, folder / "run.json") or (_enter(client, job, finished) if finished else None)
-        run = run or _begin(client, experiments[job.experiment], job, folder)
-        _end_of_the_dead(client, experiments[job.experiment])
+        experiment = experiments[job.experiment]
+        files = [folder / "run.json", *([finished] if finished else [])]
+        run = next((found for file in files if (found := _enter(client, experiment, job, file))), None)
+        run = run or _begin(client, experiment, job, folder)
     with _signals() as received:
         try:
             yield run
@@ -218,7 +219,7 @@ def _log_datasets(client: "MlflowClient", run_id: str, job: Job) -> None:
     return client.log_inputs(run_id, inputs)
 
 
-def _enter(client: "MlflowClient", job: Job, file: Path) -> Tracked | None:
+def _enter(client: "MlflowClient", experiment: str, job: Job, file: Path) -> Tracked | None:
     """The run that this job began before it was interrupted, if the store still has it."""
     from mlflow.exceptions import MlflowException
 
@@ -232,6 +233,8 @@ def _enter(client: "MlflowClient", job: Job, file: Path) -> Tracked | None:
             raise
         return None
     if found is None or found.info.lifecycle_stage != "active" or found.data.tags["fingerprint"] != job.fingerprint:
+        return None
+    if found.info.experiment_id != experiment:  # of the project before it was moved or copied: it ends there
         return None
     run_id = found.info.run_id
     client.set_tag(run_id, "process", processes.this_process())
@@ -249,14 +252,6 @@ def _store_ids() -> list[str]:
     """The store's names, as hashes: an address may hold a password. The first one outlives a move of the checkout."""
     names = [*(["mlflow.db"] if store.own_database() else []), store.uri()]
     return [hashlib.sha256(name.encode()).hexdigest()[:16] for name in names]
-
-
-def _end_of_the_dead(client: "MlflowClient", experiment: str) -> None:
-    """Set runs whose process died here to KILLED. Processes on other machines are unknown."""
-    where = f"attributes.status = 'RUNNING' and tags.process LIKE '%{processes.namespace()}%'"
-    for found in client.search_runs([experiment], where):
-        if processes.is_dead(found.data.tags["process"]):
-            client.set_terminated(found.info.run_id, "KILLED")
 
 
 @contextmanager

@@ -3,18 +3,18 @@
 Problems are reported in one sentence before any computation; a store that fails later does not stop a training (see
 `tracking`).
 
-Artifacts are in `mlartifacts/` beside the checkout's mlflow.db. MLflow makes every local location absolute, so in a
-project that was moved or copied they are updated to the folder beside the database when the store is opened.
+Artifacts are in `mlartifacts/` beside the checkout's mlflow.db. MLflow keeps their absolute location with the
+experiment and cannot change it: in a project that was moved or copied a new experiment begins, the old one is renamed.
 """
 
 import fcntl
 import logging
 import os
 import shlex
-import sqlite3
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -29,18 +29,11 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
-PATIENCE = 20.0  # seconds to wait for a database that another process has locked
 # By default MLflow tries a server 7 times for 120 s; a starting job should fail at once.
 BOUNDS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "20"}
 BOUNDS["MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"] = "true"  # two lines a run, with the server's password
 # Tag for the UI: without it, the UI opens an experiment with the empty pages of prompts and traces.
 KIND = {"mlflow.experimentKind": "custom_model_development"}
-LOCATIONS = {  # columns of MLflow's tables that hold an artifact's location
-    "experiments": ["artifact_location"],
-    "runs": ["artifact_uri"],
-    "logged_models": ["artifact_location"],
-    "model_versions": ["source", "storage_location"],
-}
 ALLOWED = "sqlite:////absolute/path.db, http://host:port or another of MLflow's stores"
 
 
@@ -55,11 +48,11 @@ def client() -> "MlflowClient":
     Raises:
         InputError: MLFLOW_TRACKING_URI is not the address of a store, or the database cannot be read.
     """
-    _check(uri(), write=False)
-    update_locations()
-    end_dead_runs()
+    _check(uri())
     with sentences():
-        return _client()
+        created = _client()
+        end_dead_runs(created)
+        return created
 
 
 def experiments() -> list[str]:
@@ -75,11 +68,10 @@ def prepare(names: Iterable[str] = ()) -> "tuple[MlflowClient, dict[str, str]]":
     Raises:
         InputError: the store cannot be used.
     """
-    _check(uri(), write=True)
-    update_locations()
+    _check(uri())
     with sentences(), alone():
         created = _client()
-        created.search_experiments(max_results=1)  # makes the tables
+        end_dead_runs(created)
         return created, {name: _experiment(created, name) for name in names}
 
 
@@ -106,8 +98,17 @@ def _client() -> "MlflowClient":
 
 def _experiment(client: "MlflowClient", name: str) -> str:
     found = client.get_experiment_by_name(name)
+    location = f"{_artifacts()}/{quote(name)}" if uri().startswith("sqlite:///") else None
+    if found is not None and is_elsewhere(found.artifact_location):
+        earlier = f"{name} ({found.experiment_id}: {found.artifact_location.removesuffix(f'/{quote(name)}')})"
+        client.rename_experiment(found.experiment_id, earlier)
+        print(
+            f"note: the project was moved or copied, but MLflow looks for the files of earlier runs where they were "
+            f"made; the experiment {name!r} begins anew here, and the earlier one is now {earlier!r}",
+            file=sys.stderr,
+        )
+        found = None
     if found is None:
-        location = f"{_artifacts()}/{quote(name)}" if uri().startswith("sqlite:///") else None
         return str(client.create_experiment(name, location, tags=KIND))
     if found.lifecycle_stage == "deleted":
         restore = f"experiments restore --experiment-id {found.experiment_id}"
@@ -134,65 +135,21 @@ def _artifacts() -> str:
     return ((own_database() or home() / "mlflow.db").parent / "mlartifacts").as_uri()
 
 
-def update_locations() -> None:
-    """After the checkout was moved or copied, set all locations of artifacts to the folder beside its database.
+def is_elsewhere(location: str) -> bool:
+    """Whether artifacts of this checkout's own store are not beside it, as where the project was moved or copied."""
+    return own_database() is not None and not location.startswith(f"{_artifacts()}/")
 
-    A read-only database is not changed; `_check` reports it to jobs that need to write.
+
+def end_dead_runs(client: "MlflowClient") -> None:
+    """Set runs to KILLED whose process has died here without ending them. Processes on other machines are unknown.
+
+    One of them would otherwise run for ever: a job does not run again where DVC has taken its outputs from its cache.
     """
-    file = own_database()
-    if file is None or not file.is_file():
-        return
-    here = _artifacts()
-    with (
-        suppress(OSError, sqlite3.Error),
-        closing(sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)) as database,
-    ):
-        before = _other_roots(database, here)
-        if not before:
-            return
-        with alone():
-            database.execute("BEGIN IMMEDIATE")
-            for root in before:
-                _replace(database, root, here)
-            database.execute("COMMIT")
-
-
-def end_dead_runs() -> None:
-    """Set runs of this checkout's database to KILLED if their process has died here without ending them.
-
-    A job ends the dead runs of its experiment (`tracking`). This is for runs of jobs that do not run again, because DVC
-    has taken their outputs from its cache.
-    """
-    file = own_database()
-    if file is None or not file.is_file():
-        return
-    running = "SELECT r.run_uuid, t.value FROM runs r JOIN tags t USING (run_uuid) WHERE r.status = ? AND t.key = ?"
-    with suppress(OSError, sqlite3.Error, InputError):
-        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
-            found = database.execute(running, ["RUNNING", "process"]).fetchall()
-        if dead := [run for run, process in found if processes.is_dead(process)]:
-            with sentences():
-                created = _client()  # which takes a second or two
-                for run in dead:
-                    created.set_terminated(run, "KILLED")
-
-
-def _replace(database: sqlite3.Connection, root: str, here: str) -> None:
-    for table, columns in LOCATIONS.items():
-        there = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}  # older stores lack some
-        for column in there.intersection(columns):
-            database.execute(
-                f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}, 1, ?) = ?",
-                [here, len(root) + 1, len(root) + 1, f"{root}/"],
-            )
-
-
-def _other_roots(database: sqlite3.Connection, here: str) -> set[str]:
-    """The former locations of the experiments' artifacts: `…/mlartifacts`, except `here`."""
-    found = dict(database.execute("SELECT name, artifact_location FROM experiments"))
-    ends = {name: f"/{quote(name)}" for name in experiments()}
-    roots = {str(found[name]).removesuffix(end) for name, end in ends.items() if str(found.get(name)).endswith(end)}
-    return {root for root in roots if root.endswith("/mlartifacts") and root != here}
+    where = f"attributes.status = 'RUNNING' and tags.process LIKE '%{processes.namespace()}%'"
+    experiments = [one.experiment_id for one in client.search_experiments()]
+    for found in client.search_runs(experiments, where) if experiments else ():
+        if processes.is_dead(found.data.tags["process"]):
+            client.set_terminated(found.info.run_id, "KILLED")
 
 
 @contextmanager
@@ -213,7 +170,8 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, OSError) as error:
-        raise InputError(f"{public_uri()}: the tracking store cannot be used ({reason(error)}); {_advice()}") from error
+        said = f"the tracking store cannot be used ({reason(error)}); {_advice(str(error))}"
+        raise InputError(f"{public_uri()}: {said}") from error
 
 
 def public_uri() -> str:
@@ -238,47 +196,26 @@ def reason(error: Exception) -> str:
     return text if len(text) <= 160 else text[:160] + "…"
 
 
-def _advice() -> str:
-    if "MLFLOW_TRACKING_URI" not in os.environ:
-        return "fix or move it, or set MLFLOW_TRACKING_URI to another store"
-    return f"it is set in MLFLOW_TRACKING_URI; allowed: {ALLOWED}; if unset, runs go to mlflow.db here"
-
-
-def _check(where: str, *, write: bool) -> None:
-    """Refuse an invalid address, and a database that cannot be used."""
-    scheme, separator, path = where.partition("://")
-    if not separator or scheme == "file":
-        raise InputError(f"MLFLOW_TRACKING_URI: {where!r} is not allowed: {ALLOWED}; unset, runs go to mlflow.db")
-    file = Path(path.removeprefix("/").partition("?")[0])
-    if scheme == "sqlite" and file.parent.is_dir() and not str(file).startswith("file:"):
-        _try(file, write)
-
-
-def _try(file: Path, write: bool) -> None:
-    """Read the database; begin a change and roll it back."""
-    try:
-        database = sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)
-        try:
-            database.execute("SELECT count(*) FROM sqlite_master")
-            if write:
-                database.execute("BEGIN IMMEDIATE")
-                database.execute("CREATE TABLE can_be_written (number INTEGER)")
-                database.execute("ROLLBACK")
-        finally:
-            database.close()
-    except sqlite3.Error as error:
-        raise InputError(f"{file}: the tracking store cannot be used ({error}); {_cure(str(error))}") from error
-
-
-def _cure(error: str) -> str:
+def _advice(error: str) -> str:
+    if "MLFLOW_TRACKING_URI" in os.environ and not uri().startswith("sqlite:"):
+        return f"it is set in MLFLOW_TRACKING_URI; allowed: {ALLOWED}; if unset, runs go to mlflow.db here"
     other = "or set MLFLOW_TRACKING_URI to another store"
     if "locked" in error:
-        return f"another process has kept it locked for {PATIENCE:.0f} s: end that process and start again, {other}"
+        return f"another process keeps it locked: end that process and start again, {other}"
     if "not a database" in error or "malformed" in error:
         return f"it is damaged: move it away (a new one is made; the runs so far are in the old one), {other}"
     if "full" in error or "I/O" in error:
         return f"make room on its disk, {other}"
-    return f"make the file and its folder writable, {other}"
+    if "readonly" in error or "unable to open" in error:
+        return f"make the file and its folder writable, {other}"
+    return f"fix or move it, {other}"
+
+
+def _check(where: str) -> None:
+    """Refuse an invalid address."""
+    scheme, separator, _ = where.partition("://")
+    if not separator or scheme == "file":
+        raise InputError(f"MLFLOW_TRACKING_URI: {where!r} is not allowed: {ALLOWED}; unset, runs go to mlflow.db")
 
 
 PAGE = 1000  # runs per query

@@ -76,10 +76,10 @@ def test_what_a_run_has_made_is_a_python_function(registry: Path, job: Any) -> N
 
 
 @pytest.mark.parametrize("how", ["moved", "copied"])
-def test_a_project_that_was_moved_or_copied_takes_its_store_along(
-    how: str, registry: Path, job: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_project_that_was_moved_or_copied_begins_new_experiments(
+    how: str, registry: Path, job: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """Earlier runs are read, and later ones written, beside the database; the original stays as it is."""
+    """The numbers of earlier runs stay, and later runs are written beside the database; the original stays as it is."""
     first, new = registry / "first place", tmp_path / "new place"
 
     def use(folder: Path) -> None:
@@ -104,17 +104,17 @@ def test_a_project_that_was_moved_or_copied_takes_its_store_along(
     (shutil.move if how == "moved" else shutil.copytree)(first, new)
     use(new)
     assert runs("uri").output.strip() == f"sqlite:///{new / 'mlflow.db'}"  # with which `make ui` begins
-    found = store.client().get_run(run_id)
-    assert found.info.artifact_uri.startswith(f"{(new / 'mlartifacts').as_uri()}/")
-    assert {file.path for file in store.client().list_artifacts(run_id)} == {"resolved.yaml"}
-    mlflow.set_tracking_uri(store.uri())
-    [model] = found.outputs.model_outputs
-    for address in ("models:/lm-lstm@champion", f"models:/{model.model_id}"):
-        assert len(mlflow.pyfunc.load_model(address).predict(pd.DataFrame({"text": LINES}))) == len(LINES)
+    refused = runs("register", str(PLACE))
+    assert refused.exit_code != 0 and "before the project was moved or copied" in refused.output
     with tracked_job("lm", "train_lm", job(seed=2), {}) as resumed:
-        assert resumed.run.run_id == interrupted.run.run_id
+        assert resumed.run.run_id != interrupted.run.run_id
+    assert "begins anew here" in capsys.readouterr().err
+    assert store.client().get_run(run_id).data.metrics["validation_loss"] == 1.25
     later = make(job, seed=3).run.run_id
+    assert capsys.readouterr().err == "" and runs("register", str(PLACE)).exit_code == 0
     assert list((new / "mlartifacts").rglob(f"{later}/artifacts/resolved.yaml"))
+    names = sorted(one.name for one in store.client().search_experiments())
+    assert names == ["Default", "language models", f"language models (1: {(first / 'mlartifacts').as_uri()})"]
     assert content(first) == (before if how == "copied" else {}) and first.exists() == (how == "copied")
 
 

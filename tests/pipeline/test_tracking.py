@@ -229,7 +229,7 @@ def test_a_process_killed_outright(child: Any, job: Any) -> None:
     assert [run.info.status for run in runs()] == ["RUNNING", "FINISHED"]
     child.kill()
     child.wait()
-    assert [run.info.status for run in runs()] == ["RUNNING", "FINISHED"]
+    assert [run.info.status for run in runs()] == ["KILLED", "FINISHED"]
     with tracked_job("lm", "train_lm", job(seed=2), {}):
         assert [run.info.status for run in runs()] == ["KILLED", "FINISHED", "RUNNING"]
     with tracked_job("lm", "train_lm", job(), {}):
@@ -470,7 +470,7 @@ def test_a_killed_training_ends_as_one_run_with_its_whole_curve(checkout: Path, 
     assert killed.returncode == -signal.SIGKILL
     [run] = runs()
     before = [step for step, _ in points(run)]
-    assert run.info.status == "RUNNING" and before[-1] > 10, before
+    assert run.info.status == "KILLED" and before[-1] > 10, before
     curve = train_once(job())
     [run] = runs()
     assert run.info.status == "FINISHED"
