@@ -1,21 +1,13 @@
 """Models in MLflow: in its list of models, as its python function, and in its registry.
 
-A run lists the model that it has made: settings, scores, card and path. The weights are not copied (no
-pickle, no second copy); the MLmodel file beside its card makes it a Python function that is loaded from there:
+A run lists the model that it has made: settings, scores, card and path. The weights are not copied (no pickle, no
+second copy). What `mlflow.pyfunc.save_model` writes beside the card makes it a Python function that is loaded from its
+path, which langladder.json has (see `langladder.faces.mlflow.functions`).
 
-    MLmodel                     loader module, signature, path of the example, for `mlflow.pyfunc.load_model`
-    input_example.json          a row for the model; serving_input_example.json, the same for a server
-    requirements.txt            the wheel, and MLflow; python_env.yaml, for environments that MLflow makes
-    langladder.json             path of the model, see `langladder.faces.mlflow.functions`
-    README.md, provenance.json  its card and its inputs
-    models/…                    for a registered model, a copy of the model, without pickle
-
-For a registered model the store has a copy, which `models:/name@alias` loads wherever the wheel is installed.
-MLflow's own `save_model` would inspect all installed packages (half a second per run); this writes the same files.
+For a registered model the store has a copy (`models/…`), which `models:/name@alias` loads wherever the wheel is
+installed.
 """
 
-import json
-import platform
 import re
 import shutil
 import tempfile
@@ -25,9 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import yaml
-
-from langladder.ground.artefacts import read_json, write_json, write_text
+from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.tracking import lineage, store
@@ -55,8 +45,8 @@ def log_model(client: "MlflowClient", run_id: str, job: Job, folder: Path) -> st
         experiment, name=name, source_run_id=run_id, tags=tags, params=parameters(job), model_type=job.experiment
     )
     with tempfile.TemporaryDirectory() as folder_name:
-        write_description(folder, Path(folder_name), run_id=run_id, model_id=model.model_id)
-        client.log_model_artifacts(model.model_id, folder_name)
+        write_description(folder, Path(folder_name) / "model", run_id=run_id, model_id=model.model_id)
+        client.log_model_artifacts(model.model_id, f"{folder_name}/model")
     client.finalize_logged_model(model.model_id, "READY")
     client.log_outputs(run_id, [LoggedModelOutput(model.model_id, 0)])
     return str(model.model_id)
@@ -97,48 +87,41 @@ def log_test_scores(client: "MlflowClient", evaluation: str, folder: Path, score
 
 
 LOADER = "langladder.faces.mlflow"
-EXAMPLE, SERVED = "input_example.json", "serving_input_example.json"
 CARDS = ("README.md", "provenance.json")
 
 
 def write_description(folder: Path, out: Path, *, run_id: str, model_id: str) -> None:
     """Write the description of the model in `folder`, without a copy of it; only its cards if it cannot predict.
 
+    Args:
+        out: a folder that does not exist.
+
     Raises:
         InputError: the folder is damaged.
     """
+    import pandas as pd
     from mlflow.models import Model, ModelSignature
-    from mlflow.pyfunc import add_to_model
+    from mlflow.pyfunc import save_model
 
     from langladder.faces.mlflow.functions import POINTER, function_of
 
+    kind = function_of(folder)
+    if kind is None:
+        out.mkdir()
+    else:
+        example = pd.DataFrame([kind.example(folder)])
+        save_model(
+            out,
+            loader_module=LOADER,
+            mlflow_model=Model(run_id=run_id, model_id=model_id),
+            pip_requirements=[f"langladder=={version('langladder')}", f"mlflow=={version('mlflow')}"],
+            signature=ModelSignature.from_dict(kind.signature()),
+            input_example=(example, dict(kind.parameters)) if kind.parameters else example,
+        )
+        write_json(out / POINTER, _pointer(folder))
     for card in CARDS:
         if (folder / card).is_file():
             shutil.copy(folder / card, out)
-    kind = function_of(folder)
-    if kind is None:
-        return
-    example = {"inputs": {name: [value] for name, value in kind.example(folder).items()}}
-    example |= {"params": dict(kind.parameters)} if kind.parameters else {}
-    described = Model(
-        run_id=run_id,
-        model_id=model_id,
-        signature=ModelSignature.from_dict(kind.signature()),
-        saved_input_example_info={
-            "artifact_path": EXAMPLE,
-            "serving_input_path": SERVED,
-            "type": "json_object",
-            **({"params": "true"} if kind.parameters else {}),
-        },
-    )
-    add_to_model(described, LOADER, python_env="python_env.yaml")  # type: ignore[no-untyped-call]
-    described.save(str(out / "MLmodel"))
-    for name in (EXAMPLE, SERVED):
-        write_text(out / name, json.dumps(example, ensure_ascii=False))
-    environment = {"python": platform.python_version(), "dependencies": ["-r requirements.txt"]}
-    write_text(out / "python_env.yaml", yaml.safe_dump(environment))
-    write_text(out / "requirements.txt", f"langladder=={version('langladder')}\nmlflow=={version('mlflow')}\n")
-    write_json(out / POINTER, _pointer(folder))
 
 
 def write_copy(folder: Path, out: Path) -> None:
@@ -202,7 +185,7 @@ def register(folder: Path, name: str | None = None, alias: str | None = None) ->
         raise InputError(f"{folder}: run {run.info.run_id} has no model; make it again: dvc repro -f -s …")
     client = store.client()
     with store.sentences(), tempfile.TemporaryDirectory() as folder_name:
-        out = Path(folder_name)
+        out = Path(folder_name) / "model"
         write_description(folder, out, run_id=run.info.run_id, model_id=model_id)
         if not _has_copy(client, model_id):
             write_copy(folder, out)

@@ -13,6 +13,7 @@ import pytest
 import torch
 import yaml
 from mlflow.exceptions import MlflowException
+from mlflow.models import Model
 
 from langladder.answers.classify import RIGHT_BRANCHING
 from langladder.answers.kinds import kind_of_class
@@ -234,11 +235,12 @@ def test_mlflow_answers_as_the_library_does(case: Any, tmp_path: Path) -> None:
 def test_the_example_is_one_that_the_model_answers(case: Any, tmp_path: Path) -> None:
     name, folder, _ = case
     write_description(folder, tmp_path, run_id="r", model_id="m-1")
-    example = json.loads((tmp_path / "input_example.json").read_text())
-    kind = function_of(folder)
-    assert set(example["inputs"]) <= {column.name for column in kind.inputs}
+    described, kind = Model.load(tmp_path), function_of(folder)
+    rows = described.load_input_example(str(tmp_path)).to_dict("list")
+    assert set(rows) <= {column.name for column in kind.inputs}
+    assert described.load_input_example_params(str(tmp_path)) == (dict(kind.parameters) or None)
     if name not in ("vectors", "instructed", "encoder"):  # whose few words are not those of the example
-        assert len(_load_pyfunc(folder).predict(example["inputs"], example.get("params"))) == 1
+        assert len(_load_pyfunc(folder).predict(rows, kind.parameters)) == 1
 
 
 def test_what_the_signature_does_not_have_is_refused(case: Any, tmp_path: Path) -> None:
