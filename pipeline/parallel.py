@@ -17,21 +17,20 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from graphlib import TopologicalSorter
 from pathlib import Path
 from time import monotonic, time
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from langladder.ground import progress
 from langladder.ground.atomic import disk_error, explain
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline import cluster as clusters
-from pipeline.cluster import Cluster
 from pipeline.settings import plan
 from pipeline.settings.resources import jobs_at_once
 from pipeline.tracking.processes import REPRO, repro_name
@@ -44,20 +43,6 @@ SUMMARY = "--summary"
 Needs = dict[str, set[str]]
 FROM = ROOT
 """The program that runs a job; the project's folder is an argument."""
-
-
-class Process(Protocol):
-    """The process of a job: a `Popen`, or the command of a worker."""
-
-    @property
-    def stdout(self) -> Iterable[str] | None:
-        """Its lines."""
-
-    def terminate(self) -> None:
-        """End it."""
-
-    def wait(self) -> int:
-        """Its exit code."""
 
 
 # ---- the plan: all jobs, and the outdated ones -----------------------------------------------------------------------
@@ -158,11 +143,12 @@ def steps_until_end(needs: Needs) -> dict[str, int]:
 # ---- running them --------------------------------------------------------------------------------------------------
 
 
-def run_all(needs: Needs, jobs: int, cluster: Cluster | None = None) -> list[str]:
+def run_all(needs: Needs, jobs: int, slots: int = 0) -> list[str]:
     """Run the jobs in any order that their dependencies allow, `jobs` at a time; returns those that failed.
 
-    Jobs on a cluster do not count; it runs as many as it has slots. After a failure no new job starts, and running jobs
-    finish. If several jobs are ready, the one with the longest chain of dependent jobs starts first.
+    Jobs that run on the workers of a cluster do not count; there are `slots` of them at a time. After a failure no new
+    job starts, and running jobs finish. If several jobs are ready, the one with the longest chain of dependent jobs
+    starts first.
     """
     order: TopologicalSorter[str] = TopologicalSorter(needs)
     order.prepare()
@@ -171,19 +157,19 @@ def run_all(needs: Needs, jobs: int, cluster: Cluster | None = None) -> list[str
     failed: list[str] = []
     running: dict[Future[int], str] = {}
     ready: list[str] = []
-    remote = {job for job in needs if cluster and cluster.goes(job)}
+    remote = {job for job in needs if slots and clusters.goes(job)}
     free = jobs
     with ExitStack() as stack:
         task = stack.enter_context(progress.working("jobs", len(needs)))
         here = stack.enter_context(ThreadPoolExecutor(jobs))
-        there = stack.enter_context(ThreadPoolExecutor(cluster.slots)) if cluster else here
+        there = stack.enter_context(ThreadPoolExecutor(slots)) if slots else here
         stack.enter_context(processes)
         while order.is_active() and not (failed and not running):
             if not failed:
                 ready = sorted([*ready, *order.get_ready()], key=until.__getitem__, reverse=True)
                 for job in list(ready):
                     if job in remote:
-                        running[there.submit(run_job, job, processes, cluster)] = job
+                        running[there.submit(run_job, job, processes)] = job
                     elif free:
                         free -= 1
                         running[here.submit(run_job, job, processes)] = job
@@ -208,10 +194,10 @@ class Processes:
     """The processes of the running jobs; they are ended if an error or a signal ends this process."""
 
     def __init__(self) -> None:
-        self._running: dict[str, Process] = {}
+        self._running: dict[str, subprocess.Popen[str]] = {}
         self._over = False
 
-    def started(self, job: str, process: Process) -> None:
+    def started(self, job: str, process: subprocess.Popen[str]) -> None:
         """Register the process of a job."""
         self._running[job] = process
         if self._over:
@@ -231,11 +217,11 @@ class Processes:
                 process.terminate()
 
 
-def run_job(job: str, processes: Processes, cluster: Cluster | None = None) -> int:
+def run_job(job: str, processes: Processes) -> int:
     """Run one job through DVC; prints its lines with the job's name, returns its exit code."""
     began = monotonic()
     with progress.working(job) as task:
-        process: Process = cluster.begin(job, _command(job)) if cluster else _begin(job)
+        process = _begin(job)
         processes.started(job, process)
         if not _terminal():
             _print(job, "begins")
@@ -251,13 +237,9 @@ def run_job(job: str, processes: Processes, cluster: Cluster | None = None) -> i
     return code
 
 
-def _command(job: str) -> list[str]:
-    return [sys.executable, "-m", "pipeline.single", job, str(os.getpid()), str(ROOT)]
-
-
 def _begin(job: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        _command(job),
+        [sys.executable, "-m", "pipeline.single", job, str(os.getpid()), str(ROOT)],
         cwd=FROM,  # where `-m` finds it
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -340,11 +322,8 @@ def repro(targets: list[str]) -> list[str]:
     jobs = jobs_at_once(chosen.threads)
     progress.show(_terminal())  # without a terminal, each job prints its own progress
     print(f"{len(todo)} of {len(needs)} jobs are outdated; {jobs} at a time", flush=True)
-    with clusters.connected(ROOT, chosen) as cluster:
-        if cluster:
-            address, dashboard = cluster.client.scheduler.address, cluster.client.dashboard_link
-            print(f"jobs of rungs run on {address}, {cluster.slots} at a time; dashboard: {dashboard}", flush=True)
-        return run_all({job: needs[job] & todo for job in needs if job in todo}, jobs, cluster)
+    with clusters.connected(ROOT, chosen) as slots:
+        return run_all({job: needs[job] & todo for job in needs if job in todo}, jobs, slots)
 
 
 if __name__ == "__main__":

@@ -114,6 +114,8 @@ def _main(name: str, run: Run) -> None:
             raise combined(wrong)
         elif _left_out(name):
             return
+        elif (code := _on_worker(name)) is not None:
+            sys.exit(code)
         hydra.main(version_base="1.3", config_path=compose.conf_folder(), config_name="config")(_job(name, run))()
     except (InputError, HydraException, OmegaConfBaseException) as error:
         message = str(error) if isinstance(error, InputError) else _message(name, error)
@@ -137,8 +139,7 @@ def _check_single(name: str) -> None:
 
 def _left_out(name: str) -> bool:
     """Whether a job of `dvc repro` is left out; then its empty outputs are made without composing anything."""
-    options = dict(pairwise(sys.argv))
-    file = ROOT / options.get("-cd", "") / f"{options.get('-cn')}.yaml"
+    file = _file_of_job()
     values = read_yaml(file) if file.is_file() else {}
     if needed.LEFT_OUT not in values:
         return False
@@ -146,6 +147,21 @@ def _left_out(name: str) -> bool:
     title = name if file.stem == name else f"{name} {file.stem}"
     print(f"{title}: left out ({values[needed.LEFT_OUT]})")
     return True
+
+
+def _on_worker(name: str) -> int | None:
+    """The exit code of a job of `dvc repro` that a worker of a cluster runs for this process; None: it runs here."""
+    if resources.CLUSTER_ADDRESS not in os.environ:
+        return None
+    from pipeline.cluster import run_there
+
+    return run_there(f"{name}@{_file_of_job().stem}")
+
+
+def _file_of_job() -> Path:
+    """The resolved file of a job of `dvc repro`."""
+    options = dict(pairwise(sys.argv))
+    return ROOT / options.get("-cd", "") / f"{options.get('-cn')}.yaml"
 
 
 def _job(name: str, run: Run) -> Callable[[DictConfig], float | None]:
