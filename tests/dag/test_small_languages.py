@@ -62,12 +62,16 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     assert "at most 200 kB of text, so params.yaml has size: tiny" in said["langladder new mine"]
     assert "Networks are not worth their time" in said["langladder advise"]
     assert "\ufffd" not in said["langladder generate models/lm/kneser_ney_5"]
-    rows = [row for row in said["dvc exp show"].splitlines() if re.search(r"master|main|\[[a-z]+-[a-z]+\]", row)]
-    assert len({tuple(re.findall(r"\d\.\d+", row)) for row in rows}) == 2  # another split, another figure
+    [row] = re.findall(r"Kneser–Ney 5-gram +(\d\.\d+) +(\d\.\d+)", said["python -m pipeline.compare"])
+    assert 0 < float(row[0]) != float(row[1]) > 0  # another split, another figure
     for name in re.findall(r"`((?:reports|my_tokenizer|words)[\w/.*]*\.\w+)`", PAGE):
         assert [*folder.glob(name)], name
-    figures = json.loads((folder / "reports" / "headline" / "lm_bits_per_character.json").read_text(encoding="utf-8"))
-    assert 0 < figures["kneser_ney_5"] < figures["kneser_ney"] < 5
+    figures = [
+        json.loads((folder / "metrics" / "evaluate_lm" / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("kneser_ney_5", "kneser_ney")
+    ]
+    assert 0 < figures[0]["bits_per_character"] < figures[1]["bits_per_character"] < 5
+    assert f"{figures[0]['bits_per_character']:.3f}" == row[0]  # the first run is back
     library = "import tokenizers, sys; print(*tokenizers.Tokenizer.from_file(sys.argv[1]).encode(sys.argv[2]).tokens)"
     tokenizer = folder / "my_tokenizer" / "data" / "tokens" / "text" / "tokenizer.json"
     pieces = run(folder, "python", "-c", library, str(tokenizer), text.splitlines()[0])
