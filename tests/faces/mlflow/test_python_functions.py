@@ -236,7 +236,8 @@ def test_the_example_is_one_that_the_model_answers(case: Any, tmp_path: Path) ->
     name, folder, _ = case
     write_description(folder, tmp_path, run_id="r", model_id="m-1")
     described, kind = Model.load(tmp_path), function_of(folder)
-    rows = described.load_input_example(str(tmp_path)).to_dict("list")
+    framed: Any = described.load_input_example(str(tmp_path))  # a data frame
+    rows = framed.to_dict("list")
     assert set(rows) <= {column.name for column in kind.inputs}
     assert described.load_input_example_params(str(tmp_path)) == (dict(kind.parameters) or None)
     if name not in ("vectors", "instructed", "encoder"):  # whose few words are not those of the example
