@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import toy_family
-from project_copy import edit, finished_project, ran, run, smallest
+from project_copy import LADDER, edit, finished_project, ran, run, smallest
 
 pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(1800)]
 
@@ -21,7 +21,8 @@ REPORT = {"resolve", "report"}
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A counted rung, a trained one, and a chain of two that starts from it."""
     folder = finished_project(tmp_path_factory)
-    smallest(folder, embeddings=["svd", "skipgram"], tunes=CHAIN, translators=[], claims=["gradient_flow"])
+    rungs = {"embeddings": ["svd", "skipgram"], "tunes": CHAIN, "translators": [], "claims": ["gradient_flow"]}
+    smallest(folder, data=LADDER["data"], **rungs)
     for name in CHAIN:
         text = (folder / "conf" / "tune" / "gpt_longer.yaml").read_text()
         text = text.replace("gpt_longer", name).replace("base: lm/gpt", f"base: {CHAIN[name]['base']}")
