@@ -10,7 +10,6 @@ installed.
 
 import re
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -174,10 +173,9 @@ def register(folder: Path, name: str | None = None, alias: str | None = None) ->
     run = _run_of(folder, about.fingerprint)
     model_id, name = model_of(run), name or rung["rung"].replace("/", "-")
     if store.is_elsewhere(run.info.artifact_uri):
-        print(
-            f"note: {folder} was made before the project was moved or copied, and MLflow keeps its files in "
-            f"{run.info.artifact_uri}; to have them here, make it again: dvc repro -f -s …",
-            file=sys.stderr,
+        raise InputError(
+            f"{folder}: its run was made before the project was moved or copied, and MLflow looks for the files of the "
+            f"run in {run.info.artifact_uri}; make it again here: dvc repro -f -s …"
         )
     if alias is not None and (not ALIAS.fullmatch(alias) or RESERVED.fullmatch(alias)):
         raise InputError(

@@ -104,6 +104,8 @@ def test_a_project_that_was_moved_or_copied_begins_new_experiments(
     (shutil.move if how == "moved" else shutil.copytree)(first, new)
     use(new)
     assert runs("uri").output.strip() == f"sqlite:///{new / 'mlflow.db'}"  # with which `make ui` begins
+    refused = runs("register", str(PLACE))
+    assert refused.exit_code != 0 and "before the project was moved or copied" in refused.output
     with tracked_job("lm", "train_lm", job(seed=2), {}) as resumed:
         assert resumed.run.run_id != interrupted.run.run_id
     assert "begins anew here" in capsys.readouterr().err
