@@ -136,8 +136,11 @@ def _artifacts() -> str:
 
 
 def is_elsewhere(location: str) -> bool:
-    """Whether artifacts of this checkout's own store are not beside it, as where the project was moved or copied."""
-    return own_database() is not None and not location.startswith(f"{_artifacts()}/")
+    """Whether artifacts that this project wrote are not beside its own store: it was moved or copied since.
+
+    A location that the user has chosen (`s3://…`) is none of these.
+    """
+    return own_database() is not None and "/mlartifacts/" in location and not location.startswith(f"{_artifacts()}/")
 
 
 def end_dead_runs(client: "MlflowClient") -> None:
@@ -170,8 +173,8 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, OSError) as error:
-        said = f"the tracking store cannot be used ({reason(error)}); {_advice(str(error))}"
-        raise InputError(f"{public_uri()}: {said}") from error
+        problem = f"the tracking store cannot be used ({reason(error)}); {_advice(str(error))}"
+        raise InputError(f"{public_uri()}: {problem}") from error
 
 
 def public_uri() -> str:

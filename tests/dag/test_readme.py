@@ -64,9 +64,8 @@ def test_the_sweep_left_four_runs_to_compare(project: Path) -> None:
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{project / 'mlflow.db'}")
-    experiment = client.get_experiment_by_name("language models")
-    assert experiment is not None
-    runs = client.search_runs([experiment.experiment_id], "tags.stage = 'train_lm' and attributes.status = 'FINISHED'")
+    experiments = [one.experiment_id for one in client.search_experiments()]  # also those of before the copy
+    runs = client.search_runs(experiments, "tags.stage = 'train_lm' and attributes.status = 'FINISHED'")
     swept = {(run.data.tags["rung"], run.data.params["seed"]) for run in runs}
     assert {("lstm", "1"), ("lstm", "2"), ("gpt", "1"), ("gpt", "2")} <= swept
     assert all("validation_perplexity_per_word" in run.data.metrics for run in runs)

@@ -321,9 +321,9 @@ def _too_small(family: AnyFamily, rungs: Sequence[Judged], inputs: ReportInputs)
     if family.name != "lm" or size > SMALL or not all(rung.counted for rung in rungs):
         return ""
     return (
-        f"Networks are not worth their time on less than {SMALL // 1000} kB of text: on 50 kB, an LSTM and a GPT took "
-        "hundreds of times as long as a Kneser–Ney 5-gram of characters, and had more bits per character "
-        "(docs/small-languages.md). "
+        f"Networks are not worth their time on less than {SMALL // 1000} kB of text: on 50 kB, an LSTM and a GPT of "
+        "300 steps took thousands of times as long as a Kneser–Ney 5-gram of characters, and had more bits per "
+        "character (docs/small-languages.md). "
     )
 
 

@@ -154,9 +154,7 @@ def _invisible(config: StepsConfig) -> Step | None:
 
 
 def _unicode(config: StepsConfig) -> Step | None:
-    if config.unicode == "none":
-        return None
-    return function_of(config.unicode)
+    return None if config.unicode == "none" else function_of(config.unicode)
 
 
 _SPACING = re.compile(r"[\t\n\v\f\r\x1c-\x1f\x85]")

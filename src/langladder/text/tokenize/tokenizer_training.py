@@ -52,7 +52,7 @@ from langladder.text.tokenize.tokenizers import (
     Tokenizer,
     TokenizerConfig,
     assemble,
-    shown_bytes,
+    byte_characters,
 )
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmentation import DIVIDERS, Conventions, WordChoice, conventions_of, splitter_of
@@ -333,7 +333,7 @@ def _bpe_of_characters(lines: Iterable[str], alphabet: list[str], config: Tokeni
     learnt.train_from_iterator(lines, trainer)
     pairs = [(one[:-1], one[-1:]) for one in begun]
     pairs += [(left.encode(), right.encode()) for left, right in json.loads(learnt.to_str())["model"]["merges"]]
-    merges = [(shown_bytes(left), shown_bytes(right)) for left, right in pairs]
+    merges = [(byte_characters(left), byte_characters(right)) for left, right in pairs]
     tokens = dict.fromkeys([*SPELLINGS, *ALL_BYTES, *(left + right for left, right in merges)])
     return assemble("bpe_bytes", models.BPE(_numbered([*tokens]), merges), cutting=config.cutting)
 

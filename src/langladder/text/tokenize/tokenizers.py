@@ -58,16 +58,16 @@ IDEOGRAPHIC_PUNCTUATION = r"\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
 BYTES = {chr(byte): byte for byte in _VISIBLE} | {chr(256 + number): byte for number, byte in enumerate(_HIDDEN)}
-_SHOWN = {byte: character for character, byte in BYTES.items()}
+_CHARACTERS = {byte: character for character, byte in BYTES.items()}
 
 # GPT-2's rule, but that a word is a letter and all letters, combining marks and joiners (ZWNJ, ZWJ) behind it, as in
 # Unicode's word boundaries (UAX 29, WB4) and in GPT-4o's rule. Text without marks and joiners is cut as by GPT-2.
 CUTTING = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}[\p{L}\p{M}\u200c\u200d]*| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
-def shown_bytes(text: bytes) -> str:
+def byte_characters(text: bytes) -> str:
     """Bytes as byte-level BPE writes them, a character each."""
-    return "".join(_SHOWN[byte] for byte in text)
+    return "".join(_CHARACTERS[byte] for byte in text)
 
 
 def check_morfessor() -> None:
@@ -425,7 +425,7 @@ def _cutting_of(settings: JSONObject) -> Cutting:
 
 _BETWEEN = tuple(DIVIDERS + TSHEG)
 WORD_SPACES = {
-    "bpe_bytes": ("Ġ", *(shown_bytes(mark.encode()) for mark in _BETWEEN)),
+    "bpe_bytes": ("Ġ", *(byte_characters(mark.encode()) for mark in _BETWEEN)),
     "character": (" ", *_BETWEEN),
     "unigram": ("▁", *_BETWEEN),
 }
