@@ -177,17 +177,16 @@ def rung_settings() -> dict[str, dict[str, Any]]:
     """
     from hydra import initialize_config_dir  # which takes its time
 
-    from pipeline.settings.compose import Compositions, plain
+    from pipeline.settings.compose import Compositions
 
     listed = {families()[family].listed: _as_listed(family) for family in TRAINED_IN_PYTHON}
     sizes = {name: read_yaml(ROOT / "conf" / "size" / f"{name}.yaml") for name in params.conf_names("size")}
     found: dict[str, dict[str, Any]] = {}
     sized: dict[str, dict[str, dict[str, str | int]]] = {}
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        compositions = Compositions(params.usual(OWN_FILES | listed))
+        compositions = Compositions.prepared(params.usual(OWN_FILES | listed))
+        config, whole = compositions.config, compositions.everything
         for side in ("text", "parallel", "labels", "tags", "questions"):
-            config = compositions.of(f"side={side}")
-            whole = plain(config, without=list(families()))
             source = {key: value for key, value in whole[SIDES[side].group]["source"].items() if key != "path"}
             found[side] = {"source": source} | ({"clean": whole["clean"][side]} if side in whole["clean"] else {})
             if SIDES[side].tokenized:
@@ -201,7 +200,7 @@ def rung_settings() -> dict[str, dict[str, Any]]:
         for family in TRAINED_IN_PYTHON:
             names = params.conf_names(family)
             found[family] = {name: compositions.rung(family, name) for name in names}
-            sized[family] = {name: _sized(compositions.of(f"{family}={name}")[family]) for name in names}
+            sized[family] = {name: _sized(compositions.raw(family, name)) for name in names}
     return found | {"sizes": sizes, "sized": sized}
 
 

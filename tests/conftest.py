@@ -4,13 +4,14 @@ import os
 
 import pytest
 
+from pipeline.settings import params
 from pipeline.settings.compose import prepare
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test may need a network
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small matrices: more threads only get in each other's way
 
 
-prepare()  # conf/config.yaml takes a rung of each family, which Hydra knows from the code; some tests compose on import
+prepare(params.load())  # conf/config.yaml has params.yaml among its defaults; some tests compose on import
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,7 +1,7 @@
 """Settings, from the user's files to a stage. The path of one value, `lm.lstm.model.width`, to its result:
 
 1. `params` reads params.yaml (the choices); `checks` checks that every name is a file of conf/;
-2. `compose` lets Hydra compose conf/ for each rung, with the overrides of params.yaml (`rung_values`);
+2. `compose` registers params.yaml with Hydra (`prepare`), and lets it compose conf/ with all rungs (`Compositions`);
 3. `plan` reads from dvc.yaml which settings each stage needs; `compose.job_values` selects them;
 4. `schema` checks them all, a rung's part by its family and class; all errors are reported at once (`errors`);
 5. `tracking.code_version` adds the hash of the code behind the job; `resolve` writes resolved/<stage>/<job>.yaml;

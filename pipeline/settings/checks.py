@@ -15,7 +15,6 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
 
 from langladder.families import families
 from langladder.families.folds import FoldedRung
@@ -254,10 +253,10 @@ def _imported_misfits(path: str, own: str, settings: Values, key: str) -> list[s
     return [f"{key}: {why}; change it in params.yaml"] if why else []
 
 
-def phrases_in_folds(family: str, name: str, values: Values, config: DictConfig) -> str:
+def phrases_in_folds(family: str, name: str, values: Values, everything: Values) -> str:
     """Why labels cannot be split into folds: phrases of test texts would be in the training data; "" if they can."""
     labelled = families()[family].side == "labels" and values.get("folds", 1) != 1
-    if not labelled or not OmegaConf.select(config, "labels.source.phrases"):
+    if not labelled or not everything["labels"].get("source", {}).get("phrases"):
         return ""
     return (
         f"{family}.{name}: folds={values['folds']} with labels that use the phrases of training trees as texts "

@@ -1,17 +1,15 @@
 """From the choices to the checked settings of every job: Hydra composes conf/, with params.yaml on top."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from functools import cached_property
 from os.path import normpath
 from pathlib import Path, PurePosixPath
-from typing import cast
+from typing import Self
 
 from hydra import compose
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -21,7 +19,6 @@ from omegaconf.errors import OmegaConfBaseException
 from langladder.families import families
 from langladder.families.folds import CurvedRung, FoldedRung
 from langladder.families.sides import SIDES
-from langladder.ground import plugins
 from langladder.ground.errors import InputError
 from pipeline.settings import checks, needed, params, plan, schema, titles
 from pipeline.settings.errors import combined
@@ -31,31 +28,40 @@ from pipeline.settings.schema import RESOURCES, RungValues, split_unwatched
 from pipeline.settings.yaml_files import Values, flat
 from pipeline.tracking.code_version import code_version
 
-MANY_RUNGS = "_together_"  # a composition with many rungs: `_together_.lm.gpt`
 INSTEAD = {"optimizer": "optimizer", "scheduler": "schedule"}
 """Group of conf/ → the setting of a rung's training that it replaces."""
-MANY = 32  # rungs per composition; more make every step slower
+CHANGES = "changes"
+"""The group, made from params.yaml, with changes to single rungs: changes/lm/lstm."""
+MANY = 32  # rungs per composition: Hydra's time grows with the square of their number
+
+Rung = tuple[str, str]  # family, name
 
 
-def prepare(chosen: params.Choices | None = None, left_out: Sequence[str] = ()) -> None:
-    """Register with Hydra the families, params.yaml (`chosen`), and the functions that files of conf/ use.
+def prepare(chosen: params.Choices, left_out: Sequence[str] = ()) -> None:
+    """Register with Hydra, before it composes anything, what is not in files of conf/.
 
-    `${steps:400}` is 400 at size small, more or fewer at other sizes. `${warmup:400}` is the warm-up of 400 steps: that
-    of the size, at most half of them. `${at_once:1}` is the number of jobs with one thread that run here at a time.
-
-    conf/config.yaml contains the default rung of each family, so that `lm=gpt` can choose another, and the config
-    `params`, which represents params.yaml. Classes of plugins, and their files conf/<group>/<name>.yaml, are allowed.
+    - `families`: the default rung of each family, so that `lm=gpt` can choose another;
+    - `params`: the choices and values of params.yaml, and changes/<family>/<rung>: its changes to single rungs, which
+      `families` adds to the chosen rung;
+    - files of plugins;
+    - the functions that files of conf/ use. `${steps:400}` is 400 at size small, more or fewer at other sizes.
+      `${warmup:400}` is the warm-up of 400 steps: that of the size, at most half of them. `${at_once:1}` is the number
+      of jobs with one thread that run here at a time.
 
     Args:
-        chosen: None: the config is not changed.
         left_out: groups whose choice in params.yaml is ignored.
     """
-    plugins.allow(params.listed_plugins())
+    store = ConfigStore.instance()
     for (group, name), file in params.plugin_files().items():
-        ConfigStore.instance().store(name, OmegaConf.load(file), group=group)
-    _set_defaults({name: family.default for name, family in families().items()})
-    if chosen or "params.yaml" not in ConfigStore.instance().repo:
-        _store_params(params.as_config(chosen, left_out) if chosen else {})
+        store.store(name, OmegaConf.load(file), group=group)
+    defaults = [{family.name: family.default} for family in families().values()]
+    changes = [{f"optional {CHANGES}/{family}@{family}": f"${{{family}}}"} for family in families()]
+    store.store("families", {"defaults": [*defaults, *changes]}, package="_global_")
+    store.store("params", params.as_config(chosen, left_out), package="_global_", provider="params.yaml")
+    store.repo.pop(CHANGES, None)  # of other choices
+    for family in families():
+        for name, change in params.changes(chosen, family).items():
+            store.store(name, change, group=f"{CHANGES}/{family}", provider="params.yaml")
     OmegaConf.register_new_resolver("steps", _steps, replace=True)
     OmegaConf.register_new_resolver("warmup", _warmup, replace=True)
     OmegaConf.register_new_resolver("at_once", jobs_at_once, replace=True)
@@ -76,16 +82,6 @@ def conf_folder() -> str:
     return str(params.conf_folders()[-1])
 
 
-def _store_params(node: Values) -> None:
-    ConfigStore.instance().store("params", node, package="_global_", provider="params.yaml")
-
-
-def _set_defaults(rungs: Mapping[str, str]) -> None:
-    """The rungs in conf/config.yaml: group, with the package (`lm@package`) if it is not the default → name."""
-    defaults = [{group: name} for group, name in rungs.items()]
-    ConfigStore.instance().store("families", {"defaults": defaults}, package="_global_")
-
-
 def _steps(count: int, *, _root_: DictConfig) -> int:
     return max(2, round(count * float(_root_.size.effort)))
 
@@ -95,94 +91,79 @@ def _warmup(count: int, *, _root_: DictConfig) -> int:
 
 
 class Compositions:
-    """Compositions of conf/ for the choices of params.yaml. Each takes a while, so one is used for many rungs."""
+    """The settings of all jobs for the choices of params.yaml, after `prepare`.
 
-    def __init__(self, chosen: params.Choices, left_out: list[str] | None = None) -> None:
-        prepare()
-        self.chosen, self.left_out = chosen, left_out or []
-        self._alone: dict[str, DictConfig] = {}
-        self._plain: dict[str, Values] = {}
-        self._rungs: dict[tuple[str, str], Values] = {}
-        self._checked: set[tuple[str, str]] = set()
+    Rungs are composed together, in the package `rungs`: each refers to the same size, corpus and so on.
 
-    @cached_property
-    def _shared(self) -> dict[str, DictConfig]:
-        """Selection → its composition, made together with others. A failing one is left out and reported later."""
-        listed = [(family, name) for family in families() for name in self.chosen.rungs(family)]
-        composed: dict[str, DictConfig] = {}
-        for first in range(0, max(1, len(listed)), MANY):
-            with suppress(InputError, HydraException):
-                composed |= self._many(listed[first : first + MANY])
-        return composed
+    Attributes:
+        config: the settings that belong to no rung, with references to each other.
+        everything: the same as plain values.
 
-    def _many(self, rungs: list[tuple[str, str]]) -> dict[str, DictConfig]:
-        """These rungs, each with all other settings; none if another file (such as debug) also changes rungs."""
-        whole = self._compose([], {f"{family}@{MANY_RUNGS}.{family}.{name}": name for family, name in rungs})
-        if any(family in whole for family in families()):
-            return {}
-        OmegaConf.set_struct(whole, False)
-        held = whole.pop(MANY_RUNGS, {})
-        sides = {f"side={job.name}": {"side": job.name} for job in plan.jobs(self.chosen) if "side" in job.stage.keys}
-        parts = {"": {}} | sides | {f"{family}={name}": {family: held[family][name]} for family, name in rungs}
-        return {selection: cast(DictConfig, OmegaConf.merge(whole, part)) for selection, part in parts.items()}
+    Raises:
+        HydraException: settings that belong to no rung cannot be composed.
+        InputError: one of them is missing, or refers to a missing one.
+    """
 
-    def _compose(self, selection: list[str], rungs: Mapping[str, str] | None = None) -> DictConfig:
-        """A composition with these rungs instead of the families' defaults."""
-        before = ConfigStore.instance().repo["params.yaml"].node
-        prepare(self.chosen, self.left_out)
-        if rungs is not None:
-            _set_defaults(rungs)
-        try:
-            return with_data(compose("config", [params.quoted(one) for one in selection]), self.chosen)
-        finally:
-            prepare()
-            _store_params(before)  # in a sweep, the next job is composed after this one
+    def __init__(self, chosen: params.Choices) -> None:
+        self.chosen = chosen
+        self.config = _compose([], chosen)[0]
+        self.everything = plain(self.config, without=families())
+        self._raw: dict[Rung, DictConfig] = {}
+        self._values: dict[Rung, Values] = {}
+        self._checked: set[Rung] = set()
+        listed = [(family, name) for family in families() for name in chosen.rungs(family)]
+        for first in range(0, len(listed), MANY):
+            with suppress(HydraException):  # `raw` composes each of these alone, to say which one is wrong
+                self._raw |= _compose(listed[first : first + MANY], chosen)[1]
 
-    def of(self, selection: str) -> DictConfig:
-        """A composition for a choice such as `lm=gpt`; "" for any.
+    @classmethod
+    def prepared(cls, chosen: params.Choices, left_out: Sequence[str] = ()) -> Self:
+        """The same after `prepare`."""
+        prepare(chosen, left_out)
+        return cls(chosen)
+
+    def raw(self, family: str, name: str) -> DictConfig:
+        """The settings of a rung, with references to other settings.
 
         Raises:
-            HydraException: there is none.
+            HydraException: it cannot be composed.
         """
-        if selection in self._shared:
-            return self._shared[selection]
-        if selection not in self._alone:
-            self._alone[selection] = self._compose([selection] if selection else [])
-        return self._alone[selection]
-
-    def _everything(self, selection: str) -> Values:
-        """All settings except rungs, as plain values; the same for all rungs that were composed together."""
-        family = selection.partition("=")[0]
-        key = "" if family in families() and selection in self._shared else selection
-        if key not in self._plain:
-            self._plain[key] = plain(self.of(key), without=list(families()))
-        return self._plain[key]
+        if (family, name) not in self._raw:
+            self._raw |= _compose([(family, name)], self.chosen)[1]
+        return self._raw[family, name]
 
     def _rung(self, family: str, name: str) -> Values:
-        if (family, name) not in self._rungs:
-            try:
-                values = rung_values(family, self.of(f"{family}={name}"), self.chosen)
-            except (OmegaConfBaseException, RecursionError) as error:
-                message = " ".join(str(error).split())[:300]
-                raise InputError(
-                    f"{family}.{name}: {message}; fix it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
-                ) from error
-            base = families()[family].base_settings
-            if self.chosen.learning_curve and issubclass(base, CurvedRung):
-                values.setdefault("learning_curve", True)
-            if self.chosen.folds > 1 and issubclass(base, FoldedRung):
-                values.setdefault("folds", self.chosen.folds)
-            elif self.chosen.seeds > 1 and families()[family].by_gradient(values):
-                values.setdefault("seeds", self.chosen.seeds)
-            if problem := checks.phrases_in_folds(family, name, values, self.of(f"{family}={name}")):
-                raise InputError(problem)
-            if values.get("name") != name:  # its models, reports and metrics have the name of its file
-                raise InputError(
-                    f"{family}.name: {values.get('name')!r}, but it must be the name of the file, {name!r}; fix or "
-                    f"remove the key name in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
-                )
-            self._rungs[family, name] = values
-        return deepcopy(self._rungs[family, name])
+        if (family, name) in self._values:
+            return deepcopy(self._values[family, name])
+        try:
+            values = self._plain(family, name)
+        except (InputError, HydraException, RecursionError) as error:
+            message = " ".join(str(error).split())[:300]
+            raise InputError(
+                f"{family}.{name}: {message}; fix it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
+            ) from error
+        values = rung_values(family, values, self.everything, self.chosen)
+        base = families()[family].base_settings
+        if self.chosen.learning_curve and issubclass(base, CurvedRung):
+            values.setdefault("learning_curve", True)
+        if self.chosen.folds > 1 and issubclass(base, FoldedRung):
+            values.setdefault("folds", self.chosen.folds)
+        elif self.chosen.seeds > 1 and families()[family].by_gradient(values):
+            values.setdefault("seeds", self.chosen.seeds)
+        if problem := checks.phrases_in_folds(family, name, values, self.everything):
+            raise InputError(problem)
+        if values.get("name") != name:  # its models, reports and metrics have the name of its file
+            raise InputError(
+                f"{family}.name: {values.get('name')!r}, but it must be the name of the file, {name!r}; fix or "
+                f"remove the key name in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
+            )
+        self._values[family, name] = values
+        return deepcopy(values)
+
+    def _plain(self, family: str, name: str) -> Values:
+        with suppress(InputError, RecursionError):
+            return plain(self.raw(family, name))
+        return plain(_compose([(family, name)], self.chosen)[1][family, name])  # whose message has the rung's own keys
 
     def rung(self, family: str, name: str) -> Values:
         """The plain settings of a rung, checked.
@@ -192,7 +173,7 @@ class Compositions:
         """
         values = self._rung(family, name)
         if (family, name) not in self._checked:
-            schema.checked("rung", {family: values}, schema.file_of(self.of(f"{family}={name}")))
+            schema.checked("rung", {family: values}, schema.file_of({family: values}))
             self._checked.add((family, name))
         return values
 
@@ -202,25 +183,41 @@ class Compositions:
         Raises:
             InputError: they are not valid.
         """
-        everything = self._everything(job.selection)
+        everything = deepcopy(self.everything) | ({"side": job.name} if "side" in job.stage.keys else {})
         own = self._rung(job.stage.family, job.name) if job.stage.family else {}
         values = job_values(job.stage, job.name, everything, own, self.chosen, self.rung)
-        schema.checked(job.stage.name, values, schema.file_of(self.of(job.selection)))
+        places = everything | ({job.stage.family: own} if job.stage.family else {})
+        schema.checked(job.stage.name, values, schema.file_of(places))
         return values
 
     def graph(self) -> needed.Graph:
         """The jobs, and what each reads; a rung with invalid settings has no inputs of its own."""
 
         def reads(family: str, rung: str) -> list[str]:
-            with suppress(InputError, HydraException, OmegaConfBaseException, RecursionError):
+            with suppress(InputError, HydraException):
                 paths = self.chosen.paths.model_dump()
                 return list(_inputs(family, self.rung(family, rung), paths).values())
             return []
 
-        filtering: set[str] = set()
-        with suppress(InputError, HydraException, OmegaConfBaseException, RecursionError):
-            filtering = {str(value) for value in flat(self._everything("")["filter"]).values()}
+        filtering = {str(value) for value in flat(self.everything["filter"]).values()}
         return needed.Graph(self.chosen, reads, filtering)
+
+
+def _compose(rungs: Sequence[Rung], chosen: params.Choices) -> tuple[DictConfig, dict[Rung, DictConfig]]:
+    """A composition: the settings that belong to no rung, and those of rungs, which refer to them."""
+    packages = {rung: f"rungs.{rung[0]}.r{number}" for number, rung in enumerate(rungs)}  # names may have any letters
+    packages = packages if len(rungs) > 1 else {rung: rung[0] for rung in rungs}
+    overrides = []
+    for (family, name), package in packages.items():
+        overrides.append(f"+{family}@{package}={params.quote(name)}")
+        if name in params.changes(chosen, family):
+            overrides.append(f"+{CHANGES}/{family}@{package}={params.quote(name)}")
+    config = compose("config", overrides)
+    found = {rung: OmegaConf.select(config, package) for rung, package in packages.items()}
+    for (family, _), raw in found.items():
+        if family in config and len(rungs) > 1:  # a file of conf/debug changes all rungs of a family
+            raw.merge_with(config[family])
+    return config, found
 
 
 def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Values]:
@@ -240,7 +237,10 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
     problems += [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]
     problems += checks.linked_outputs()
     chosen = checks.known(chosen)
-    compositions = Compositions(chosen, left_out)
+    try:
+        compositions = Compositions.prepared(chosen, left_out)
+    except (InputError, HydraException, RecursionError) as error:
+        raise combined([*problems, " ".join(str(error).split())], params.uncommitted()) from error
     graph = compositions.graph()
     what = needed.needed(chosen, graph)
     problems += what.problems
@@ -264,33 +264,6 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
     if problems:
         raise combined(problems, params.uncommitted())
     return resolved
-
-
-def with_data(config: DictConfig, chosen: params.Choices, task: Sequence[str] = ()) -> DictConfig:
-    """A composition with the settings of `data` in params.yaml for the corpora, on top of their files in conf/.
-
-    A key is one of the file (`language`), one of its `source:` (`delimiter`), or `split`.
-
-    Args:
-        task: overrides on the command line, which come last.
-    """
-    if not chosen.data:
-        return config
-    config = config.copy()
-    OmegaConf.set_struct(config, False)
-    for side, values in chosen.data.items():
-        corpus = config[SIDES[side].group]
-        for key, value in values.items():
-            if key == "split" and SIDES[side].cleaning:
-                config.clean[side].split = OmegaConf.merge(config.clean[side].split, value)
-            else:
-                place = corpus if key in corpus else corpus.setdefault("source", {})
-                place[key] = value
-    groups = tuple(f"{SIDES[side].group}." for side in chosen.data)
-    for override in OverridesParser.create().parse_overrides(list(task)):
-        if override.key_or_group.startswith(groups):
-            OmegaConf.update(config, override.key_or_group, override.value())
-    return config
 
 
 FILTER_READS = ("data/clean/labels/test.parquet", "data/clean/tags/test.parquet")
@@ -327,52 +300,26 @@ def job_values(
     return tracked | ({"aside": untracked} if untracked else {})
 
 
-def rung_values(family: str, config: DictConfig, chosen: params.Choices, task: Sequence[str] = ()) -> Values:
-    """A rung's plain settings with params.yaml's changes to it.
+def rung_values(
+    family: str, values: Values, everything: Values, chosen: params.Choices, typed: Sequence[str] = ()
+) -> Values:
+    """A rung's plain settings, with the optimiser and the schedule that replace its own.
+
+    Order of precedence: the rung's settings on the command line, the file of conf/optimizer or conf/scheduler chosen
+    there, the rung's settings in params.yaml, the file chosen in params.yaml.
 
     Args:
-        config: the whole composition.
-        task: overrides on the command line, which override params.yaml's settings of single rungs.
+        typed: the keys on the command line.
     """
-    name = config[family].name
-    listed = {"base": chosen.bases(family).get(name), "reads": chosen.reads(family).get(name)}
-    change = chosen.changes(family).get(name, {}) | {key: value for key, value in listed.items() if value}
-    if "${oc." in str(change):
-        raise InputError(f"{family}.{name}: ${{oc.…}} is not supported here; write the value itself in params.yaml")
-    overrides = OverridesParser.create().parse_overrides(list(task))
-    instead = _instead(family, config, change, [override.key_or_group for override in overrides])
-    if change or instead:
-        config = config.copy()
-        OmegaConf.set_struct(config, False)
-        config[family] = OmegaConf.merge(config[family], change)
-        for key, value in instead.items():
-            config[family].training[key] = value
-        for override in overrides:  # the command line wins
-            *above, last = override.key_or_group.split(".")
-            if override.is_delete() and above[:1] == [family]:
-                (OmegaConf.select(config, ".".join(above)) or {}).pop(last, None)
-            elif override.key_or_group.startswith(f"{family}."):
-                OmegaConf.update(config, override.key_or_group, override.value())
-    values: Values = plain(config, without=[str(key) for key in config if key != family])[family]
+    change = params.changes(chosen, family).get(values["name"], {})
+    for group, key in INSTEAD.items():
+        of_rung = any(f"{one}.".startswith(f"{family}.training.{key}.") for one in typed)
+        of_params = key in (change.get("training") or {}) and not any(one.split(".")[0] == group for one in typed)
+        if everything[group] and "training" in values and not of_rung and not of_params:
+            values["training"][key] = everything[group]
     if "year" not in change:  # for the report only, from the rung's file
         values.pop("year", None)
     return values
-
-
-def _instead(family: str, config: DictConfig, change: Values, typed: Sequence[str]) -> dict[str, object]:
-    """The replacement for a rung's own optimiser and schedule: the file of conf/optimizer, of conf/scheduler.
-
-    Order of precedence: the rung's settings on the command line, the file chosen there, the rung's settings in
-    params.yaml, the file chosen in params.yaml.
-    """
-    found: dict[str, object] = {}
-    for group, key in INSTEAD.items():
-        of_rung = any(f"{one}.".startswith(f"{family}.training.{key}.") for one in typed)
-        chosen = any(one.partition(".")[0] == group for one in typed)
-        of_params = key in (change.get("training") or {}) and not chosen
-        if config.get(group) and "training" in config[family] and not of_rung and not of_params:
-            found[key] = config[group]
-    return found
 
 
 def _computed(key: str, name: str, everything: Values, chosen: params.Choices, rung: RungValues) -> object:
@@ -456,7 +403,7 @@ def _checked_filter(value: Values, folder: str) -> Values:
     return value
 
 
-def plain(config: DictConfig, without: Sequence[str] = ()) -> Values:
+def plain(config: DictConfig, without: Collection[str] = ()) -> Values:
     """A composition as plain values, with references resolved.
 
     Raises:

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
+from hydra.core.override_parser.types import Quote, QuotedString
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -28,7 +31,7 @@ from langladder.engine.settings import Memory
 from langladder.families import families
 from langladder.families.family import MOST_SEEDS
 from langladder.families.folds import MOST_FOLDS, checked_folds
-from langladder.families.sides import CHOSEN, ON_REQUEST, SIDES
+from langladder.families.sides import CHOSEN, ON_REQUEST, SIDES, Side
 from langladder.ground import plugins
 from langladder.ground.errors import InputError
 from langladder.ground.plugins import checked_package
@@ -70,7 +73,19 @@ RESTORE = (
     "`dvc exp run -S key=value` a single value"
 )
 
-Changes = dict[str, Values]  # rung → settings that override its file in conf/
+
+def _for_hydra(values: Values) -> Values:
+    """Settings that are merged with those of files: values of YAML that OmegaConf has, without the environment's."""
+    if "${oc." in str(values):
+        raise ValueError("${oc.…} is not supported here; write the value itself")
+    try:
+        OmegaConf.create(values)
+    except OmegaConfBaseException as error:
+        raise ValueError(" ".join(str(error.msg or error).split())) from error
+    return values
+
+
+Changes = dict[str, Annotated[Values, AfterValidator(_for_hydra)]]  # rung → settings that override its file in conf/
 
 
 def _from_outside(path: str) -> str:
@@ -376,7 +391,7 @@ def _usual() -> Values:
 
 
 def as_config(chosen: Choices, without: Collection[str] = ()) -> Values:
-    """params.yaml for conf/config.yaml: its choices as overrides of the defaults list, its values as values.
+    """params.yaml as a config of Hydra's: its choices as overrides of the defaults list, its values as values.
 
     A file cannot do this itself: in params.yaml `size: small` chooses a file of a group, but to Hydra it is a value.
 
@@ -387,20 +402,33 @@ def as_config(chosen: Choices, without: Collection[str] = ()) -> Values:
     choices = [{f"override /{group}": value} for group, value in named.items() if value and not isinstance(value, dict)]
     values = {"seed": chosen.seed, "precision": chosen.precision, "threads": chosen.threads, "memory": chosen.memory}
     values |= {group: value for group, value in named.items() if value and isinstance(value, dict)}  # flags, no file
-    return {"defaults": choices} | values | {"paths": chosen.paths.model_dump()}
+    corpora = {SIDES[side].group: _of_corpus(SIDES[side], own) for side, own in chosen.data.items()}
+    splits = {side: {"split": own["split"]} for side, own in chosen.data.items() if "split" in own}
+    values |= corpora | {"clean": splits, "paths": chosen.paths.model_dump()}
+    return {"defaults": choices} | values
 
 
-def _quote(value: object) -> str:
-    """A value in Hydra's override grammar; paths can contain characters with a meaning in the grammar."""
-    if value is None:
-        return "null"
-    if isinstance(value, list):
-        return f"[{','.join(map(_quote, value))}]"
-    if isinstance(value, dict):
-        return f"{{{','.join(f'{key}: {_quote(inner)}' for key, inner in value.items())}}}"
-    if isinstance(value, str) and not (value.isascii() and value.replace("_", "").replace("-", "").isalnum()):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return str(value)
+def _of_corpus(side: Side, values: Values) -> Values:
+    """The settings of a corpus in `data`, by their places in its file: a key of the file itself or of its `source`."""
+    above = {"kind", "iid", "rows", "source", *side.languages}
+    within = {key: value for key, value in values.items() if key not in above and key != "split"}
+    found = {key: value for key, value in values.items() if key in above}
+    return found | ({"source": found.get("source", {}) | within} if within else {})
+
+
+def changes(chosen: Choices, family: str) -> Changes:
+    """Rung → what params.yaml changes in its file, with its base and what it reads."""
+    listed = {"base": chosen.bases(family), "reads": chosen.reads(family)}
+    found = {name: dict(change) for name, change in chosen.changes(family).items()}
+    for key, values in listed.items():
+        for name, value in values.items():
+            found.setdefault(name, {})[key] = value
+    return {name: change for name, change in found.items() if change}
+
+
+def quote(name: str) -> str:
+    """A name in Hydra's grammar, which needs quotes for letters beyond ASCII."""
+    return QuotedString(name, Quote.single).with_quotes()
 
 
 def quoted(override: str) -> str:
@@ -415,7 +443,7 @@ def quoted(override: str) -> str:
         names = [checked_name(name) for name in value.split(",")]
     except ValueError:
         return override
-    return f"{key}={','.join(map(_quote, names))}"
+    return f"{key}={','.join(name if name.isascii() else quote(name) for name in names)}"
 
 
 def conf_folders() -> list[Path]:

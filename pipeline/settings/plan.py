@@ -62,11 +62,10 @@ class Stage:
 
 @dataclass(frozen=True)
 class Job:
-    """One job: a stage, the job's name, and its choice in Hydra's grammar (or "")."""
+    """One job: a stage, and the job's name."""
 
     stage: Stage
     name: str
-    selection: str
 
     @property
     def file(self) -> str:
@@ -160,13 +159,13 @@ def jobs(chosen: Choices) -> list[Job]:
     found = []
     for stage in stages().values():
         if stage.family:
-            found += [Job(stage, rung, f"{stage.family}={rung}") for rung in chosen.rungs(stage.family)]
+            found += [Job(stage, rung) for rung in chosen.rungs(stage.family)]
         elif "given" in stage.keys:
-            found += [Job(stage, name, "") for name in chosen.given]
+            found += [Job(stage, name) for name in chosen.given]
         elif "side" in stage.keys:
-            found += [Job(stage, side, f"side={side}") for side in stage.jobs or chosen.corpora]
+            found += [Job(stage, side) for side in stage.jobs or chosen.corpora]
         else:
-            found += [Job(stage, name, "") for name in stage.jobs]
+            found += [Job(stage, name) for name in stage.jobs]
     return found
 
 

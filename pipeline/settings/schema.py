@@ -1,12 +1,11 @@
 """The schema of every stage's settings, key by key. A rung's part comes from its family."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
-from omegaconf import DictConfig
 from pydantic import Field, create_model, field_validator
 
 from langladder.decoding.limits import LengthForm
@@ -166,8 +165,12 @@ def checked(stage: str, values: Values, file_of: Callable[[tuple[str, ...]], str
         return kind.model_validate(whole)
 
 
-def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
-    """Function from a key's path to the file where that key is set."""
+def file_of(config: Mapping[str, Any]) -> Callable[[tuple[str, ...]], str]:
+    """Function from a key's path to the file where that key is set.
+
+    Args:
+        config: a composition, of which the names of rungs and the side of the data are read.
+    """
 
     def file(location: tuple[str, ...]) -> str:
         group = location[0]
@@ -177,7 +180,7 @@ def file_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
             name = config[group].get("name")
             return f"conf/{group}/{name if name in params.conf_names(group) else '*'}.yaml or params.yaml: {group}"
         if group == "corpus":  # of whichever side
-            return f"conf/{SIDES[config.side].group}/*.yaml or params.yaml: data.{config.side}"
+            return f"conf/{SIDES[config['side']].group}/*.yaml or params.yaml: data.{config['side']}"
         return f"conf/{group}/*.yaml" if params.conf_names(group) else "params.yaml or conf/config.yaml"
 
     return file

@@ -11,9 +11,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -28,7 +28,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from langladder.families import families
 from langladder.families.sides import SIDES
-from langladder.ground import progress
+from langladder.ground import plugins, progress
 from langladder.ground.atomic import check_file, check_folder, disk_error, explain
 from langladder.ground.errors import InputError
 from langladder.ground.memory import out_of_memory
@@ -97,7 +97,7 @@ def _main(name: str, run: Run) -> None:
     """The main function of a stage."""
     end_with_starter()
     os.chdir(ROOT)
-    compose.prepare()
+    plugins.allow(params.listed_plugins())
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # progress, under DVC too
     for key, value in QUIET.items():
         os.environ.setdefault(key, value)
@@ -116,7 +116,7 @@ def _main(name: str, run: Run) -> None:
             return
         elif (code := _on_worker(name)) is not None:
             sys.exit(code)
-        hydra.main(version_base="1.3", config_path=compose.conf_folder(), config_name="config")(_job(name, run))()
+        hydra.main(version_base="1.3", config_path=compose.conf_folder(), config_name="stage")(_job(name, run))()
     except (InputError, HydraException, OmegaConfBaseException) as error:
         message = str(error) if isinstance(error, InputError) else _message(name, error)
         note = errors.where_installed(message)
@@ -265,24 +265,34 @@ def _resolved(name: str, config: DictConfig) -> tuple[Values, Config]:
 
 def _composed(name: str, config: DictConfig) -> tuple[Values, Config]:
     """Settings of a job from the whole composition of a single run or a sweep."""
-    chosen = params.load()
-    config = compose.with_data(config, chosen, _task())
-    stage, rung = plan.stages()[name], compose.Compositions(chosen).rung
-    everything = compose.plain(config, without=list(families()))
-    own = compose.rung_values(stage.family, config, chosen, _task()) if stage.family else {}
+    chosen, stage = params.load(), plan.stages()[name]
+    typed = [override.key_or_group for override in OverridesParser.create().parse_overrides(_task())]
+    everything = compose.plain(config, without=families())
+    own: Values = {}
+    if stage.family:
+        own = compose.rung_values(stage.family, compose.plain(config[stage.family]), everything, chosen, typed)
+
+    @cache
+    def compositions() -> compose.Compositions:
+        return compose.Compositions(chosen)
+
+    def rung(family: str, name: str) -> Values:
+        return compositions().rung(family, name)
+
     values = compose.job_values(stage, name, everything, own, chosen, rung)
-    settings = schema.checked(name, values, _place_of(config))
-    _refuse_unread(stage, [*errors.keys(type(settings))])
+    settings = schema.checked(name, values, _place_of(config, typed))
+    _refuse_unread(stage, typed, [*errors.keys(type(settings))])
     return values, settings
 
 
-def _place_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
+def _place_of(config: DictConfig, keys: Sequence[str]) -> Callable[[tuple[str, ...]], str]:
     """Function from a key's path to where its value can be changed: the command line, if it was typed there, or a file.
 
     Of several keys that do not fit together, some can be typed.
+
+    Args:
+        keys: the keys on the command line.
     """
-    overrides = OverridesParser.create().parse_overrides(_task())
-    keys = [one.key_or_group for one in overrides]
     typed = [key for key in keys if key in params.LIGHTNING or not params.conf_names(key)]  # lm=gpt names a file
     file_of = schema.file_of(config)
 
@@ -297,16 +307,18 @@ def _place_of(config: DictConfig) -> Callable[[tuple[str, ...]], str]:
     return place
 
 
-def _refuse_unread(stage: plan.Stage, known: list[str]) -> None:
+def _refuse_unread(stage: plan.Stage, typed: Sequence[str], known: list[str]) -> None:
     """Refuse overrides that nothing reads, such as `+training.lr=0.1` instead of `lm.training.lr=0.1`.
+
+    Args:
+        typed: the keys on the command line; known: the keys that the stage reads.
 
     Raises:
         InputError: all such overrides.
     """
-    overrides = [override.key_or_group for override in OverridesParser.create().parse_overrides(_task())]
-    tops = {key: re.split(r"[./]", key.rpartition("@")[2])[0] for key in overrides}
+    tops = {key: re.split(r"[./]", key.rpartition("@")[2])[0] for key in typed}
     allowed = checks.top_keys() - (set(families()) - {stage.family}) | {"hydra"}
-    if found := [_unread(stage, key, known) for key in overrides if tops[key] not in allowed]:
+    if found := [_unread(stage, key, known) for key in typed if tops[key] not in allowed]:
         raise combined(found)
 
 
@@ -323,13 +335,14 @@ def _unread(stage: plan.Stage, key: str, known: list[str]) -> str:
 def _message(name: str, error: Exception) -> str:
     """Hydra's message; for an unknown key, the nearest known key instead of the advice to add it."""
     message = " ".join(str(error).split())
-    found = re.match(r"Could not (?:override|delete from config\.) '([^']+)'", message)
-    if not found:
+    typed = (argument.partition("=")[0].lstrip("~") for argument in sys.argv[1:])
+    key = next((key for key in typed if f"'{key}'" in message.partition("+")[0]), None)
+    if key is None:
         return message
-    key, known = found[1], _known(name)
+    known = _known(name)
     if key == checks.PRESET:
         return f"{key}: write + before it: +{key}=…"
-    if key in known and " override " in message:
+    if key in known and f"~{key}" not in " ".join(sys.argv):
         return f"{key}: not set in the files of conf/; write + before it: +{key}=…"
     return _unread(plan.stages()[name], key, known)
 
@@ -346,8 +359,7 @@ def _known(name: str) -> list[str]:
         else:
             side = typed.get("side", "text")
             job = (side if side in SIDES else "text") if "side" in stage.keys else name
-        selection = f"{stage.family}={job}" if stage.family else f"side={job}" if "side" in stage.keys else ""
-        values = compose.Compositions(chosen).job(plan.Job(stage, job, selection))
+        values = compose.Compositions.prepared(chosen).job(plan.Job(stage, job))
         known = [*errors.keys(schema.schema(name, with_unwatched(values)))]
         parts = {key: tuple(key.split(".")) for key in known}
         return [schema.typed_as(own, job)[0] if own[0] in ("corpus", "clean") else key for key, own in parts.items()]

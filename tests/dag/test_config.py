@@ -4,6 +4,7 @@ import errno
 import json
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ from langladder.ground.schema import locate
 from langladder.tasks.optimisation import TrainingConfig, resolve_precision
 from pipeline import ROOT
 from pipeline.ladder import every_rung, ladder
-from pipeline.settings import checks, compose, params, plan, schema
-from pipeline.settings.compose import Compositions, prepare, resolve
+from pipeline.settings import checks, compose, params, plan
+from pipeline.settings.compose import Compositions, resolve
 from pipeline.settings.errors import disk
 from pipeline.settings.yaml_files import for_hydra
 
@@ -69,10 +70,15 @@ def problems(**changes: object) -> str:
     return str(error.value)
 
 
-@pytest.fixture(scope="module")
+@cache
+def compositions() -> Compositions:
+    return Compositions.prepared(every_rung(BASE))
+
+
+@pytest.fixture
 def every() -> Compositions:
-    """Compositions that serve a rung of every family at once: a third of the time of one for each rung."""
-    return Compositions(every_rung(BASE))
+    """Every rung, composed once, when Hydra has been initialised."""
+    return compositions()
 
 
 CHOICES = [file for file in CONF if len(file.parts) == 2 and file.parts[0] != "preset"]
@@ -93,7 +99,7 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
     if group in families():
         compositions = every
         for stage in (stage for stage in plan.stages().values() if group in stage.keys):
-            compositions.job(plan.Job(stage, name, f"{group}={name}"))
+            compositions.job(plan.Job(stage, name))
     elif group == "ladder":
         for path in (yaml.safe_load((ROOT / "conf" / file).read_text()).get("paths") or {}).values():
             real(Path(path).name)
@@ -104,13 +110,9 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         nothing = {family.listed: {} if family.bases else [] for family in families().values()}
         assert "report/report" in resolve(chosen(**nothing | {group: name}))
     elif group in ("labels", "tags", "instructions"):
-        those, side = chosen(**{group: name}), f"side={group}"
-        prepare(those)
-        config = hydra.compose("config", [side])
-        everything = compose.plain(config, without=list(families()))
+        compositions = Compositions.prepared(chosen(**{group: name}))
         for reads in ("demonstrate",) if group == "instructions" else ("corpus", "clean"):
-            values = compose.job_values(plan.stages()[reads], group, everything, {}, those, Compositions(those).rung)
-            schema.checked(reads, values, schema.file_of(config))
+            compositions.job(plan.Job(plan.stages()[reads], group))
     elif group in params.GROUPS:
         monkeypatch.setattr("langladder.text.words.segmentation.EXTRAS", {})  # which need not be installed
         monkeypatch.setattr("langladder.text.tokenize.tokenizers.check_morfessor", lambda: None)
@@ -119,7 +121,7 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
         resolve(chosen(**{group: [name] if group in ("callbacks", "logger") else name}))
     else:
         job, *place = READ_BY[group]
-        override = f"{group}@{'.'.join(place)}={name}" if group == "training" else f"{group}={name}"
+        override = f"+{group}@{'.'.join(place)}={name}" if group == "training" else f"{group}={name}"
         monkeypatch.setattr(compose, "compose", _with(override))
         more = {"instructs": {"sft": {"base": "lm/gpt"}}, "corpora": ["instructions"]}
         more |= {"captioners": ["lstm"], "transcribers": ["ctc"]}  # who read scenes and speech
@@ -135,40 +137,33 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
 
 
 COMBINED = [
-    ("small", "none"),
     *[pytest.param(size, "none", marks=pytest.mark.long) for size in params.conf_names("size") if size != "small"],
     pytest.param("tiny", "fast", marks=pytest.mark.long),
 ]
 
 
-@pytest.mark.parametrize(("size", "debug"), COMBINED)
-def test_every_rung_is_sound_at_every_size(size: str, debug: str, every: Compositions) -> None:
-    """`every` is composed once; a rung's file refers to the size, which is another here."""
-    sizes, debugging = (
-        yaml.safe_load((ROOT / "conf" / f"{file}.yaml").read_text()) for file in (f"size/{size}", f"debug/{debug}")
-    )
+def test_every_rung_is_sound(every: Compositions) -> None:
     wrong = []
     for family in families():
         for name in every.chosen.rungs(family):
-            config = every.of(f"{family}={name}").copy()
-            OmegaConf.set_struct(config, False)
-            config.size, config.debug = sizes | debugging.get("size", {}), debugging.get("debug", debugging)
             try:
-                schema.checked(
-                    "rung", {family: compose.rung_values(family, config, every.chosen)}, schema.file_of(config)
-                )
+                every.rung(family, name)
             except InputError as error:
                 wrong.append(f"{family}/{name}: {error}")
     assert not wrong
 
 
-def test_the_warm_up_of_few_steps_is_half_of_them(every: Compositions) -> None:
+@pytest.mark.parametrize(("size", "debug"), COMBINED)
+def test_every_rung_is_sound_at_every_size(size: str, debug: str) -> None:
+    test_every_rung_is_sound(Compositions.prepared(every_rung(BASE.model_copy(update={"size": size, "debug": debug}))))
+
+
+def test_the_warm_up_of_few_steps_is_half_of_them() -> None:
     """And that of the size where there are more: the figures of the default size stay."""
-    config = every.of("align=ppo").copy()
     found = {}
     for size in params.conf_names("size"):
-        config.size = yaml.safe_load((ROOT / "conf" / "size" / f"{size}.yaml").read_text())
-        found[size] = (config.align.training.max_steps, config.align.training.warmup_steps)
+        training = Compositions.prepared(chosen(size=size)).raw("align", "ppo").training
+        found[size] = (training.max_steps, training.warmup_steps)
     assert found == {"tiny": (12, 6), "small": (600, 100), "medium": (1800, 200), "base": (6000, 1000)}
 
 
@@ -204,12 +199,11 @@ def test_how_an_encoder_is_judged_does_not_train_it_anew() -> None:
 def test_rungs_composed_together_are_as_each_alone() -> None:
     """With debug=fast, which changes sizes that rungs refer to."""
     those = chosen(debug="fast", lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], claims=["gradient_flow"])
-    together, alone = Compositions(those), Compositions(those)
-    alone._shared = {}
+    together, alone = Compositions.prepared(those), Compositions.prepared(those)
+    assert {("lm", "lstm"), ("lm", "gpt"), ("claim", "gradient_flow")} <= together._raw.keys()
+    alone._raw = {}
     for job in plan.jobs(those):
         assert together.job(job) == alone.job(job)
-    assert {"lm=lstm", "lm=gpt", "classifier=tree_lstm_n_ary", "claim=gradient_flow"} <= together._shared.keys()
-    assert len(alone._alone) > 4 and not together._alone
 
 
 @pytest.mark.long
@@ -494,6 +488,9 @@ def _with(*extra):
             "".join(f"z{i + 1}: &z{i + 1} [{', '.join([f'*z{i}' if i else 'x'] * 9)}]\n" for i in range(9)),
             ["params.yaml: more than 100,000 values"],
         ),
+        ("lm: {gpt: {title: '${oc.env:HOME}'}}", ["lm.gpt", "not supported here", "params.yaml"]),
+        ("lm: {gpt: {model: {width: '${'}}}", ["lm.gpt", "params.yaml"]),
+        ("lm: {gpt: {model: {width: 2020-01-01}}}", ["lm.gpt", "params.yaml"]),
         ("given: {mine: data/raw/text}", ["given.mine", "data/, whose content stages replace"]),
         ("given: {mine: ..}", ["given.mine", "a folder above it"]),
         (f"given: {{mine: {'x' * 5000}}}", ["given.mine", "not a valid path on this system"]),
@@ -548,8 +545,6 @@ def test_the_plan_is_that_of_dvc() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"lm": {"gpt": {"title": "${oc.env:HOME}"}}}, ["lm.gpt", "not supported here"]),
-        ({"lm": {"gpt": {"model": {"width": "${"}}}}, ["lm.gpt", "conf/lm/gpt.yaml"]),
         ({"lm": {"gpt": {"model": [1]}}}, ["lm.gpt", "conf/lm/gpt.yaml"]),
         ({"lms": ["x" * 5000]}, ["lms", "is not a choice"]),
     ],

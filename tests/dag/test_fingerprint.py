@@ -31,7 +31,7 @@ DAG = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 @cache
 def every() -> Compositions:
     """Every rung of conf/, composed once for all tests here."""
-    return Compositions(every_rung(params.load()))
+    return Compositions.prepared(every_rung(params.load()))
 
 
 class Opened(BaseException):

@@ -47,13 +47,13 @@ def test_year_and_title_are_among_the_reports_settings_alone() -> None:
     """So that mending one runs the report again, and nothing else."""
     chosen = params.load()
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        compositions = Compositions(chosen)
+        compositions = Compositions.prepared(chosen)
         for stage in ("train_lm", "evaluate_lm"):
-            values = compositions.job(plan.Job(plan.stages()[stage], "lstm", "lm=lstm"))
+            values = compositions.job(plan.Job(plan.stages()[stage], "lstm"))
             assert not {"year", "title"} & values["lm"].keys() and "progress" not in values["lm"]["training"]
             assert values["aside"]["lm.title"] == "LSTM" and "aside" not in plan.stages()[stage].keys
             assert with_unwatched(values)["lm"]["title"] == "LSTM"
-        told = compositions.job(plan.Job(plan.stages()["report"], "report", ""))["rungs"]["lm"]["lstm"]
+        told = compositions.job(plan.Job(plan.stages()["report"], "report"))["rungs"]["lm"]["lstm"]
     assert told["year"] == 2012 and told["title"] == "LSTM"
     assert told["module"] == "langladder.models.language.recurrent" and told["trains"] == []
     assert told["idea"].startswith("LSTM language model (Hochreiter & Schmidhuber 1997; ")
@@ -100,7 +100,7 @@ def test_what_a_rung_is_given_beside_the_data_follows_from_its_settings() -> Non
         }
     )
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        found = titles.titles_of(chosen, Compositions(chosen).rung)
+        found = titles.titles_of(chosen, Compositions.prepared(chosen).rung)
     given = {f"{family}/{name}": one["also_given"] for family, rungs in found.items() for name, one in rungs.items()}
     assert {name: what for name, what in given.items() if what} == {
         "embedding/lexicon": "a lexicon",

@@ -24,7 +24,7 @@ def composed(*overrides: str, **changes: Any) -> Any:
     """A composition as the command line of a stage makes it."""
     prepare(CHOSEN.model_copy(update=changes))
     with hydra.initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        return hydra.compose("config", [*overrides])
+        return hydra.compose("stage", [*overrides])
 
 
 def test_params_are_a_config_of_hydras_and_a_preset_and_the_command_line_win() -> None:

@@ -126,7 +126,7 @@ def test_params_yaml_says_it_for_every_rung_and_the_nearer_wins() -> None:
         plain = resolve(chosen())
         found = resolve(chosen(optimizer="nadam", trainer={"profiler": "simple"}, callbacks=["lr_monitor"]))
         own = chosen(optimizer="nadam", lm={"gpt": {"training": {"optimizer": "adam"}}}, trainer="profile")
-        compositions = Compositions(own)
+        compositions = Compositions.prepared(own)
         nearer = {name: compositions.rung("lm", name)["training"] for name in ("lstm", "gpt")}
     assert plain["train_lm/gpt"]["lm"]["training"]["optimizer"] == "muon"
     for rung in ("lstm", "gpt"):
@@ -155,6 +155,6 @@ def test_the_files_of_conf_are_what_settings_take(monkeypatch: pytest.MonkeyPatc
         for group in params.LIGHTNING:
             for name in params.conf_names(group):
                 value = [name] if group in ("callbacks", "logger") else name
-                training = Compositions(chosen(lms=["lstm"], **{group: value})).rung("lm", "lstm")["training"]
+                training = Compositions.prepared(chosen(lms=["lstm"], **{group: value})).rung("lm", "lstm")["training"]
                 key = {"scheduler": "schedule"}.get(group, group)
                 assert training[key] or (group, name) == ("trainer", "default"), (group, name)

@@ -104,7 +104,7 @@ def test_its_files_are_choices_and_its_code_is_part_of_the_jobs_that_import_it(
     assert "fast" in params.conf_names("optimizer") and "nadam" in params.conf_names("optimizer")
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         chosen = params.load().model_copy(update={"optimizer": "fast"})
-        training = Compositions(chosen).rung("lm", "lstm")["training"]
+        training = Compositions.prepared(chosen).rung("lm", "lstm")["training"]
     assert training["optimizer"] == {"_target_": "speedy.optimisers.Fast"}
 
     def version(**edits: str) -> str:

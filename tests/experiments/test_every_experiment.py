@@ -35,7 +35,9 @@ pytestmark = pytest.mark.long
 @cache
 def compositions() -> Compositions:
     """Of size tiny with debug=fast."""
-    return Compositions(params.load().model_copy(update={"size": "tiny", "debug": "fast", "claim": {}, "probe": {}}))
+    return Compositions.prepared(
+        params.load().model_copy(update={"size": "tiny", "debug": "fast", "claim": {}, "probe": {}})
+    )
 
 
 @cache

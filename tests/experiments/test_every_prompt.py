@@ -36,7 +36,7 @@ every_prompt = pytest.mark.parametrize("name", NAMES)
 
 @cache
 def compositions() -> Compositions:
-    return Compositions(params.load().model_copy(update={"size": "tiny", "debug": "fast", "prompt": {}}))
+    return Compositions.prepared(params.load().model_copy(update={"size": "tiny", "debug": "fast", "prompt": {}}))
 
 
 @cache

@@ -155,7 +155,7 @@ def test_sizes_are_those_of_conf() -> None:
     listed = {"lm": ["gpt"], "classifier": ["tree_lstm_n_ary"], "tagger": ["bilstm_crf"]}
     names: dict[str, Any] = {"lms": listed["lm"], "classifiers": listed["classifier"], "taggers": listed["tagger"]}
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        wanted = Compositions(params.usual(names | {"size": "tiny", "corpus": "text"}))
+        wanted = Compositions.prepared(params.usual(names | {"size": "tiny", "corpus": "text"}))
         for family, (name,) in listed.items():
             assert training.sized(family, name, "tiny") == wanted.rung(family, name), name
             assert (
