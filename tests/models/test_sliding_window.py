@@ -57,6 +57,26 @@ def test_an_answer_is_found_in_another_form() -> None:
     assert other == found
 
 
+@pytest.mark.parametrize(
+    ("context", "question", "longest", "answer"),
+    [
+        ("安娜住在巴黎。彼得住在罗马。", "安娜住在哪里？", 2, "巴黎"),
+        ("ອານາຢູ່ປາຣີ. ປີເຕີຢູ່ໂຣມ.", "ອານາຢູ່ໃສ?", 4, "ປາຣີ"),
+        ("ອານາ ຢູ່ ປາຣີ . ປີເຕີ ຢູ່ ໂຣມ .", "ອານາ ຢູ່ ໃສ ?", 1, "ປາຣີ"),
+        ("ອານາ​ຢູ່​ປາຣີ. ປີເຕີ​ຢູ່​ໂຣມ.", "ອານາ​ຢູ່​ໃສ?", 1, "ປາຣີ"),
+        ("ཨ་ན་པ་རིས་ལ་ཡོད། པེ་ཏེར་རོ་མ་ལ་ཡོད།", "ཨ་ན་ག་ལ་ཡོད།", 2, "པ་རིས"),
+        ("민수는 大學에 갔다. 영희는 市場에 갔다.", "민수는 어디에 갔다?", 1, "大學에"),
+    ],
+    ids=["Chinese", "Lao", "Lao with spaces", "Lao with zero-width spaces", "Tibetan", "Korean"],
+)
+def test_golden_words_of_scripts_without_spaces(context: str, question: str, longest: int, answer: str) -> None:
+    (found,) = made(longest=longest).candidates([Question(context, question)], 99)
+    assert answer in {one.text for one in found if one.score == found[0].score}
+    assert all(context[one.start :].startswith(one.text) for one in found)
+    chosen = made(options=True).candidates([Question(context, question, (), (answer, "ໂຣມ"))], 1)[0]
+    assert chosen[0].text == answer
+
+
 def test_golden_spans_stand_in_the_sentence_most_like_the_question() -> None:
     """'ate', 'the', 'apple' and their two pairs are 5 of the 7 of 'who ate the apple'."""
     found = made().candidates([Question(TEXT, "Who ate the apple?")], 9)[0]

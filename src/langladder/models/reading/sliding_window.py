@@ -7,7 +7,8 @@ With options, the answer is the option with the highest sw. Without options, as 
 candidates are the spans for which the rest of the sentence shares most words and word pairs with the question; of
 these, the answer is the span with the highest sw. Difference from the paper: spans are all sequences of at most
 `longest` words without words of the question and punctuation, not the constituents of a parse. A longer span gains from
-its own words, so `longest` is 1 by default. Only the threshold of no answer is fitted.
+its own words, so `longest` is 1 by default. Only the threshold of no answer is fitted. In scripts without spaces a word
+is a grapheme, as in all counts of words, unless the paragraph separates its words.
 """
 
 from collections import Counter
@@ -28,9 +29,22 @@ from langladder.models.reading.reader import Found, Reader, read_threshold
 from langladder.models.saving import ARRAYS, READING, read_description, write_model
 from langladder.text.labelled.questions import Question
 from langladder.text.words.normalisation import Normalisation
+from langladder.text.words.segmentation import (
+    GRAPHEME,
+    SPACELESS_CLASS,
+    SYLLABLE,
+    TSHEG,
+    UNSPACED,
+    has_unspaced_script,
+    reading_of,
+)
 
 _LETTER = r"\p{L}\p{N}_"
-_WORD = regex.compile(rf"[{_LETTER}][{_LETTER}\p{{M}}\p{{Cf}}]*|[^{_LETTER}\s\p{{M}}\p{{Cf}}]")  # Cf: invisible
+_MARK = rf"[^{_LETTER}\s\p{{M}}\p{{Cf}}{TSHEG}]"  # Cf: invisible
+_WORD = regex.compile(rf"[{_LETTER}][{_LETTER}\p{{M}}\p{{Cf}}]*|{_MARK}")
+_SEPARATED = regex.compile(rf"(?V1)[{_LETTER}][[{_LETTER}\p{{M}}\p{{Cf}}]--\u200b]*|{_MARK}")
+_SPACED = rf"[{_LETTER}]--[{UNSPACED}{SPACELESS_CLASS}]"
+_GRAPHEMES = regex.compile(rf"(?V1)[{_SPACED}][{_SPACED}\p{{M}}\p{{Cf}}]*|{SYLLABLE}|(?!\p{{P}}){GRAPHEME}|{_MARK}")
 _WRITTEN = Normalisation(("invisible", "NFC", "lowercase"))
 _ENDS = frozenset(".?!。？！؟۔।॥።")
 
@@ -72,7 +86,8 @@ class SlidingWindow(Reader):
         return [(_options if self.chooses else self._spans)(question)[:count] for question in questions]
 
     def _spans(self, question: Question) -> list[Found]:
-        read, question_words = words_of(question.context), words_of(question.question).words
+        word = _word_of(question.context)
+        read, question_words = words_of(question.context, word), words_of(question.question, word).words
         wanted = grams(question_words)
         ranked = []
         for first, last in _runs(read.words, set(question_words), self.config.longest):
@@ -108,13 +123,20 @@ class SlidingWindow(Reader):
         return model
 
 
-def words_of(text: str) -> Words:
+def _word_of(paragraph: str) -> regex.Pattern[str]:
+    """What a word of a paragraph, and of the questions about it, looks like."""
+    if not has_unspaced_script(paragraph):
+        return _WORD
+    return _SEPARATED if reading_of([paragraph]) in ("separated", "whitespace") else _GRAPHEMES
+
+
+def words_of(text: str, word: regex.Pattern[str] = _WORD) -> Words:
     """Words and punctuation.
 
     >>> words_of("Anna's apple.").words
     ['anna', "'", 's', 'apple', '.']
     """
-    found = list(_WORD.finditer(text))
+    found = list(word.finditer(text))
     return Words([_WRITTEN.normalise(match[0]) for match in found], [match.span() for match in found])
 
 
@@ -141,9 +163,10 @@ def _options(question: Question) -> list[Found]:
         raise InputError(
             f"{question.question[:60]!r}: has no options to choose from; set model.options to false to look for spans"
         )
-    passage, question_words = words_of(question.context).words, words_of(question.question).words
+    word = _word_of(question.context)
+    passage, question_words = words_of(question.context, word).words, words_of(question.question, word).words
     most = max(1, len(set(question_words))) * np.log(2)
-    scored = [(sliding_window(passage, {*question_words, *words_of(option).words}), option) for option in options]
+    scored = [(sliding_window(passage, {*question_words, *words_of(option, word).words}), option) for option in options]
     return [Found(option, -1, sw / most) for sw, option in sorted(scored, key=lambda pair: -pair[0])]
 
 

@@ -76,11 +76,11 @@ GERSHAYIM = r"(?<=\p{Hebrew})['’׳״\"](?=\p{Hebrew})"
 """A mark inside a Hebrew word."""
 GERESH = r"(?<=\p{Hebrew})(?<!\p{P})(?<!(?<!\p{Hebrew})['‘’׳][\p{Hebrew}'’\"]+)['’׳]"
 """The mark of an abbreviation at the end of a Hebrew word, unless a quote is at the beginning of the word."""
-_SYLLABLE = r"[\p{Tibetan}&&[\p{L}\p{M}\p{N}]]+"
-_GRAPHEME = rf"(?=[{UNSPACED}{SPACELESS_CLASS}])(?:\p{{Logical_Order_Exception}}(?=\p{{L}}))?\X\p{{M}}*[ะาๅະາ]?"
+SYLLABLE = r"[\p{Tibetan}&&[\p{L}\p{M}\p{N}]]+"
+GRAPHEME = rf"(?=[{UNSPACED}{SPACELESS_CLASS}])(?:\p{{Logical_Order_Exception}}(?=\p{{L}}))?\X\p{{M}}*[ะาๅະາ]?"
 _WORD = regex.compile(
     rf"(?V1)(?!{_INVISIBLE}){_LETTER}+(?:(?:['’]|{GERSHAYIM}){_LETTER}+)*(?:{GERESH})?"
-    rf"|{_SYLLABLE}|(?![{TSHEG}]){_GRAPHEME}|(?![\s{TSHEG}]|{_INVISIBLE})\X"
+    rf"|{SYLLABLE}|(?![{TSHEG}]){GRAPHEME}|(?![\s{TSHEG}]|{_INVISIBLE})\X"
 )
 _UNSPACED = regex.compile(f"[{UNSPACED}{SPACELESS_CLASS}]")
 _ABBREVIATED = regex.compile(GERESH)
