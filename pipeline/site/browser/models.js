@@ -291,7 +291,9 @@ class TextCNN {
   /** The words of a text, and their ids. */
   read(text) {
     const pieces = words(this.normalise(text), this.units.mode);
-    const folded = (word) => (this.units.lowercase ? word.replace(/İ|I\u0307/gu, "i").toLowerCase() : word);
+    const how = this.units.lowercase; // false, true, or a language with rules of its own
+    const language = how === true ? "und" : how;
+    const folded = (word) => (how ? word.replace(/İ|I\u0307/gu, "i").toLocaleLowerCase(language) : word);
     return { pieces, ids: pieces.map((word) => this.index.get(folded(word)) ?? UNK) };
   }
 

@@ -25,7 +25,7 @@ from langladder.text.storage.shards import TEXT
 from langladder.text.storage.tables import PAIRS, Row, read_batches
 from langladder.text.tokenize.specials import RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.normalisation import Normalisation, lower
+from langladder.text.words.normalisation import Lower, Normalisation, is_lower, lower
 from langladder.text.words.segmentation import CHOICES, CONVENTIONS, WordChoice, conventions_of, splitter_of
 
 TOKENIZERS = ("tokenizer.json", "source.json")
@@ -59,21 +59,25 @@ class Lexicon(NamedTuple):
 
     Attributes:
         listed: its words, others are `<unk>`; None: it has no list of words. tokenizer: splits words into pieces; None:
-            it reads whole words. words_by: how texts are split into words. lowercase, digits: whether letters are
-            lower-cased, and every digit is replaced by 0.
+            it reads whole words. words_by: how texts are split into words. lowercase, digits: whether and how
+            letters are lower-cased, and whether every digit is replaced by 0.
     """
 
     listed: frozenset[str] | None
     tokenizer: Tokenizer | None
     words_by: WordChoice = "auto"
     normalisation: Normalisation = Normalisation()
-    lowercase: bool = False
+    lowercase: Lower = False
     digits: bool = False
 
     def folded(self, word: str) -> str:
         """The word as the list has it."""
-        word = lower(word) if self.lowercase else word
+        word = lower(word, self.lowercase)
         return "".join("0" if letter.isdigit() else letter for letter in word) if self.digits else word
+
+    def small(self, word: str) -> str:
+        """The word in lower case."""
+        return lower(word, self.lowercase or True)
 
 
 class UnknownWord(TypedDict):
@@ -110,8 +114,8 @@ def lexicon_of(folder: Path) -> Lexicon:
     units = described.get("units")
     if isinstance(units, dict):
         listed = _words(units) or None  # a classifier that counts keeps features, not words
-        return Lexicon(listed, None, _choice(units.get("mode")), normalisation, bool(units.get("lowercase")))
-    folds = bool(described.get("lowercase")), bool(described.get("digits"))
+        return Lexicon(listed, None, _choice(units.get("mode")), normalisation, _lower(units))
+    folds = _lower(described), bool(described.get("digits"))
     return Lexicon(_words(described) or None, None, "whitespace", normalisation, *folds)
 
 
@@ -165,7 +169,7 @@ def texts_of(side: str, row: Row) -> list[str]:
 def words_of_table(table: Path, side: str, lexicon: Lexicon, wanted: frozenset[str] | None = None) -> frozenset[str]:
     """The words of the training texts of a side, as a lexicon folds them; `wanted` as in `words_of`."""
     texts = (text for row in rows_of(table, side, MOST_ROWS) for text in texts_of(side, row))
-    return words_of((lower(text) for text in texts) if lexicon.lowercase else texts, lexicon.words_by, wanted)
+    return words_of((lower(text, lexicon.lowercase) for text in texts), lexicon.words_by, wanted)
 
 
 def training_words(
@@ -209,7 +213,7 @@ def _unknown_note(folder: Path, lexicon: Lexicon, texts: Sequence[str]) -> str |
         lexicon = lexicon if project is None else in_project(lexicon, folder, project)
         lines = [lexicon.normalisation.normalise(line) for text in as_read(folder, texts) for line in text.splitlines()]
         words = set(chain.from_iterable(map(splitter_of(lexicon.words_by), lines)))
-        wanted = frozenset(lexicon.folded(form) for word in words for form in (word, lower(word)))
+        wanted = frozenset(lexicon.folded(form) for word in words for form in (word, lexicon.small(word)))
 
         def words_of_side(side: str) -> frozenset[str] | None:
             table = None if project is None else table_of(project, side, "train")
@@ -250,7 +254,7 @@ def unknown_words(text: str, lexicon: Lexicon, training: Collection[str] | None 
             if _is_known(word, pieces, lexicon, training):
                 continue
             count += 1
-            small = lower(word)
+            small = lexicon.small(word)
             written = small if small != word and _is_met(small, lexicon, training) else None
             found.setdefault(word, {"text": word, "pieces": pieces, "written": written})
     return {"words": words, "count": count, "unknown": list(found.values())}
@@ -306,6 +310,11 @@ def _words(described: JSONObject) -> frozenset[str]:
 
 def _choice(value: object) -> WordChoice:
     return next((choice for choice in CHOICES if choice == value), "auto")
+
+
+def _lower(described: JSONObject) -> Lower:
+    value = described.get("lowercase")
+    return value if is_lower(value) else False
 
 
 def _object(file: Path) -> JSONObject:

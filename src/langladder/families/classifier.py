@@ -101,10 +101,12 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
                 f"{self.name}.{rung.name}: {why}, and the texts are multi-label (params.yaml: data: {{labels: "
                 f"{{multi_label: …}}}}); remove {rung.name} from {self.listed} in params.yaml, or set multi_label: null"
             )
-        model, result = make(kind, labels, train, validation, settings=rung, **paths)
+        conventions = conventions_of(root / LABELS)
+        language = conventions.language
+        model, result = make(kind, labels, train, validation, settings=rung, language=language, **paths)
         gold = targets(validation, labels, multi_label=model.multi_label)
         right = float(right_texts(model.log_probs(validation), gold).mean()) if len(gold) else None
-        model.normalisation = conventions_of(root / LABELS).normalisation
+        model.normalisation = conventions.normalisation
         figures, _ = validated(model, result)
         figures |= {"validation_accuracy": right, "train_texts": len(train), "labels": len(labels)}
         return Trained(

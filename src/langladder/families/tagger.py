@@ -84,8 +84,10 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
 
         tags = read_labels(root / TAGS)
         train, validation = training_splits(root / TAGS, read_tagged, Tagged.dealt_by, rung.fold)
-        model, result = make(locate(rung.target), tags, train, validation, settings=rung, base=base_of(rung))
-        model.normalisation = conventions_of(root / TAGS).normalisation
+        conventions = conventions_of(root / TAGS)
+        more = {"base": base_of(rung), "language": conventions.language}
+        model, result = make(locate(rung.target), tags, train, validation, settings=rung, **more)
+        model.normalisation = conventions.normalisation
         figures, message = validated(model, result)
         figures |= {"train_sentences": len(train), "train_words": sum(len(one.words) for one in train)}
         return Trained(model, result, figures | {"tags": len(tags)}, message)

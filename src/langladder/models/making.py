@@ -15,7 +15,7 @@ called as
 
 Makers of classifiers, taggers and readers also build the model:
 
-    model, made = maker(kind, labels, train, validation, settings=…, run=…, tokenizer=…, base=…)
+    model, made = maker(kind, labels, train, validation, settings=…, run=…, tokenizer=…, base=…, language=…)
 
     kind         the class in the rung's file
     labels       the label names, in the order of their ids; readers have none
@@ -24,6 +24,7 @@ Makers of classifiers, taggers and readers also build the model:
     tokenizer    path of the text's tokenizer, for subwords; only for classifiers
     base         folder of the rung that it starts from, for its word vectors instead of those in `settings.input`,
                  or for its network's weights
+    language     of classified texts and tagged sentences, a BCP 47 tag
 """
 
 from collections.abc import Callable

@@ -19,7 +19,7 @@ from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES, RESERVED, UNK
 from langladder.text.tokenize.tokenizers import Tokenizer
-from langladder.text.words.normalisation import lower
+from langladder.text.words.normalisation import Lower, is_lower, lower
 from langladder.text.words.segmentation import CHOICES, WordChoice, reading, splitter_of
 
 TOKENIZER = "tokenizer.json"
@@ -75,12 +75,12 @@ class Units(ABC):
 class WordUnits(Units):
     """Words of a vocabulary; other words are UNK.
 
-    mode: how texts are split into words (`text.words.segmentation`). lowercase: whether words are lower-cased.
+    mode: how texts are split into words (`text.words.segmentation`). lowercase: whether and how words are lower-cased.
     """
 
     words: list[str]
     mode: WordChoice = "apart"
-    lowercase: bool = True
+    lowercase: Lower = True
 
     @property
     def vocab_size(self) -> int:  # type: ignore[override]
@@ -103,7 +103,7 @@ class WordUnits(Units):
 
     def folded(self, word: str) -> str:
         """The word in the form of the vocabulary."""
-        return lower(word) if self.lowercase else word
+        return lower(word, self.lowercase)
 
     def with_words(self, words: Iterable[str]) -> Self:
         """The same with additional words at the end, such as all words with a vector."""
@@ -129,7 +129,7 @@ class WordUnits(Units):
         texts: Sequence[str],
         *,
         mode: WordChoice = "auto",
-        lowercase: bool = True,
+        lowercase: Lower = True,
         min_count: int = 1,
     ) -> Self:
         """The words of training texts, most frequent first.
@@ -202,6 +202,6 @@ def units_from(path: Path, description: object) -> Units:
     if kind != "words" or set(description) != {"kind", "mode", "lowercase", "words"}:
         raise InputError(f"{path}: units: not the words or subwords of a model")
     mode, lowercase = description["mode"], description["lowercase"]
-    if mode not in CHOICES or not isinstance(lowercase, bool):
+    if mode not in CHOICES or not is_lower(lowercase):
         raise InputError(f"{path}: units: mode {str(mode)[:40]!r}, lowercase {str(lowercase)[:40]!r} are not allowed")
     return WordUnits(word_list(path, description["words"]), mode, lowercase)

@@ -158,10 +158,11 @@ def make(
     run: Run,
     tokenizer: Path | None = None,
     base: Path | None = None,
+    language: str | None = None,
 ) -> tuple[NeuralClassifier, TrainingResult]:
     """Train a classifier from its settings; see `models.making`."""
     damage = Damage(settings.input.damaged)
-    units, table = units_for(settings.input, train, tokenizer=tokenizer, vectors=base, damage=damage)
+    units, table = units_for(settings.input, train, tokenizer=tokenizer, vectors=base, damage=damage, language=language)
     torch.manual_seed(run.seed)
     model = kind(settings.model, units.full_vocab_size, len(labels))
     model.equip(units, labels, multi_label=is_multi_label([*train, *validation]))

@@ -12,6 +12,7 @@ Shape legend: V ids, D dimensions of the table, N rows with a vector.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from langladder.tasks.settings import ReadingInput
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import NAMES
 from langladder.text.tokenize.tokenizers import Tokenizer, word_tokens
-from langladder.text.words.normalisation import lower
+from langladder.text.words.normalisation import lower, lower_of
 
 Table = tuple[np.ndarray, np.ndarray]
 """Vectors (V, D) float32, 0 for ids without one, and (V,) bool for ids with one."""
@@ -40,6 +41,7 @@ def units_for(
     tokenizer: Path | None = None,
     vectors: Path | WordVectors | None = None,
     damage: Damage | None = None,
+    language: str | None = None,
 ) -> tuple[Units, Table | None]:
     """The units of a rung, and the vectors of its ids if it starts with word vectors.
 
@@ -47,6 +49,7 @@ def units_for(
         tokenizer: of the text, for subwords. vectors: the initial vectors, or their path, instead of those in the
             settings.
         damage: counts damaged entries of the vector file; None: uses the policy of the settings.
+        language: of the training texts, a BCP 47 tag; lower case depends on it.
 
     Raises:
         InputError: no word is left, subwords have no tokenizer, or the vectors cannot be read or share no word.
@@ -66,7 +69,7 @@ def units_for(
         units = WordUnits.of(
             texts,
             mode="whitespace" if treed else settings.words,
-            lowercase=settings.lowercase,
+            lowercase=lower_of(settings.lowercase, language),
             min_count=settings.min_count,
         )
     if found is None:
@@ -86,11 +89,12 @@ def table_of(units: Units, vectors: WordVectors) -> Table:
     else:
         assert isinstance(units, WordUnits)
         names = dict(enumerate(units.words, start=len(NAMES)))
-    folded = spellings(vectors, lower)
+    how = units.lowercase if isinstance(units, WordUnits) and units.lowercase else True
+    folded = spellings(vectors, partial(lower, how=how))
     table = np.zeros((units.full_vocab_size, vectors.matrix.shape[1]), dtype=np.float32)
     covered = np.zeros(units.full_vocab_size, dtype=bool)
     for token, name in names.items():
-        known = name if name in vectors else folded.get(lower(name))
+        known = name if name in vectors else folded.get(lower(name, how))
         if known is not None:
             table[token], covered[token] = vectors[known], True
     return table, covered

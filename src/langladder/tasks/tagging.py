@@ -27,6 +27,7 @@ from langladder.tasks.task import Task
 from langladder.tasks.training import train_task
 from langladder.text.labelled.labelled import Tagged, phrases_of, scheme_of
 from langladder.text.tokenize.specials import NAMES
+from langladder.text.words.normalisation import lower_of
 
 ACCURACY, ENTITY_F1 = "validation_accuracy", "validation_entity_f1"
 
@@ -208,6 +209,7 @@ def make(
     settings: ReadingSettings[NeuralTaggerConfig, TaggerInput, TaggerTraining],
     run: Run,
     base: Path | None = None,
+    language: str | None = None,
     **_: object,
 ) -> tuple[NeuralTagger, TrainingResult]:
     """Train a tagger from its settings; see `models.making`."""
@@ -217,7 +219,7 @@ def make(
     found = None if path is None else read_vectors(path, damage)
     words = TaggerWords.of(
         train,
-        lowercase=chosen.lowercase,
+        lowercase=lower_of(chosen.lowercase, language),
         digits=chosen.digits,
         min_count=chosen.min_count,
         more=[] if found is None else found.words,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import langladder as ll
+from langladder.answers.unknown import lexicon_of
 from langladder.faces.python import training
 from langladder.ground.artefacts import read_arrays
 from langladder.models.ngrams.kneser_ney import KneserNey
@@ -240,3 +241,32 @@ def test_what_was_trained_is_saved_where_nothing_lies(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said_in_a_line(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ll.InputError, match=message):
         ll.train(**given)
+
+
+TURKISH = [
+    (f"{text} {number}", label)
+    for number in range(10)
+    for text, label in (("ILGAZ IŞIK", "place"), ("ılgaz ışık", "place"), ("İZMİR BİZ", "city"), ("izmir biz", "city"))
+]
+
+
+@pytest.mark.parametrize("rung", ["logistic", "fasttext", "textcnn", "window"])
+def test_a_model_lower_cases_as_its_language_does(rung: str) -> None:
+    """A classifier or a tagger with `lowercase: true` of its own; a text in English keeps the form of its files."""
+    steps: dict[str, Any] = {"steps": 2} if rung in ("textcnn", "window") else {}
+    data: dict[str, Any] = {"labels": TURKISH}
+    if rung == "window":
+        data = {"tags": [[(word, label) for word in text.split()] for text, label in TURKISH]}
+
+    def saved(model: Any) -> dict[str, Any]:
+        described: dict[str, Any] = json.loads((model.folder / "reading.json").read_text(encoding="utf-8"))
+        return described if rung == "window" else described["units"]
+
+    model = ll.train(rung, **data, **steps, data={"clean.language": "tr"})
+    assert saved(model)["lowercase"] == "tr" and "ilgaz" not in saved(model)["words"]
+    for capital, small in (("ILGAZ", "ılgaz"), ("İZMİR", "izmir")):
+        assert lexicon_of(model.folder).folded(capital) == small
+        if rung != "window":  # a tagger reads letters, too
+            assert model.classify(capital).labels == model.classify(small).labels
+    for language in (None, "de"):
+        assert saved(ll.train(rung, **data, **steps, data={"clean.language": language}))["lowercase"] is True

@@ -18,9 +18,13 @@ from langladder.text.labelled.labelled import Example
 
 
 class CountedClassifier(Classifier):
-    """Built as `cls(config, labels)`, then fitted."""
+    """Built as `cls(config, labels)`, then fitted.
+
+    language: of the training texts, a BCP 47 tag; lower case depends on it.
+    """
 
     maker = f"{__name__}.make"
+    language: str | None = None
     KEYS: ClassVar[frozenset[str]] = frozenset()
     """Keys of reading.json besides the labels."""
 
@@ -88,6 +92,7 @@ def make(
     validation: Sequence[Example],
     *,
     settings: ModelSettings[schema.Config],
+    language: str | None = None,
     **_: object,
 ) -> tuple[CountedClassifier, TrainingResult]:
     """Fit a classifier; see `models.making`.
@@ -99,6 +104,7 @@ def make(
         raise InputError("classification: no training text; see the report of the stage `clean`")
     model = kind(settings.model, labels)
     model.multi_label = is_multi_label([*train, *validation])
+    model.language = language
     clock = Stopwatch()
     model.fit(train, validation)
     return model, TrainingResult([], clock.cost(len(train)))

@@ -17,6 +17,7 @@ Shape legend: N texts, T tokens, P features of all texts, F features with a row,
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
@@ -36,7 +37,7 @@ from langladder.models.making import ModelSettings, Row, Run, TrainingResult
 from langladder.models.units import WordUnits, units_from
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.labelled.labelled import Example
-from langladder.text.words.normalisation import lower
+from langladder.text.words.normalisation import lower_of
 from langladder.text.words.segmentation import InstalledWords, reading
 
 MULTIPLIER = np.uint64(116049371)
@@ -88,7 +89,7 @@ class FastText(CountedClassifier):
         return found if example.second is None else [*found, *(SECOND + word for word in self._words(example.second))]
 
     def _words(self, text: str, *, treed: bool = False) -> list[str]:
-        return self.units.split(lower(text) if self.config.lowercase else text, words=treed)
+        return self.units.split(self.units.folded(text), words=treed)
 
     def fit(self, train: Sequence[Example], validation: Sequence[Example], seed: int = 1) -> list[Row]:  # type: ignore[override]
         """Train on the training texts; returns the rows of the learning curve, one per epoch.
@@ -125,13 +126,13 @@ class FastText(CountedClassifier):
         texts = [text for one in train for text in (one.text, one.second) if text is not None]
         treed = any(one.tree is not None or one.heads is not None for one in train)
         mode = reading("whitespace" if treed else self.config.words, texts)
-        self.units = WordUnits([], mode, self.config.lowercase)
+        self.units = WordUnits([], mode, lower_of(self.config.lowercase, self.language))
         tokens = [self.tokens(example) for example in train]
         counts = Counter(chain.from_iterable(tokens))
         kept = sorted((w for w, n in counts.items() if n >= self.config.min_count), key=lambda w: (-counts[w], w))
         if not kept:
             raise InputError(f"model.min_count={self.config.min_count} leaves no word of the training texts; lower it")
-        self.units = WordUnits(kept, mode, self.config.lowercase)
+        self.units = replace(self.units, words=kept)
         return tokens
 
     def features(self, examples: Sequence[Example]) -> Features:
@@ -264,6 +265,7 @@ def make(
     *,
     settings: ModelSettings[FastTextConfig],
     run: Run,
+    language: str | None = None,
     **_: object,
 ) -> tuple[FastText, TrainingResult]:
     """Train a classifier; see `models.making`. Kernels are compiled before the time is measured.
@@ -276,6 +278,7 @@ def make(
     with working("compiling"):
         kind(settings.model.model_copy(update={"epochs": 1}), labels).fit(train[:WARM_UP_TEXTS], validation)
     model = kind(settings.model, labels)
+    model.language = language
     clock = Stopwatch()
     curve = model.fit(train, validation, run.seed)
     return model, TrainingResult(curve, clock.cost(settings.model.epochs * len(train)))

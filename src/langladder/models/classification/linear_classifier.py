@@ -42,6 +42,7 @@ from langladder.models.classification.classifier import (
 from langladder.models.classification.counted_classifier import CountedClassifier, finite
 from langladder.models.units import Units, WordUnits, units_from
 from langladder.text.labelled.labelled import Example
+from langladder.text.words.normalisation import lower_of
 from langladder.text.words.segmentation import InstalledWords, WordChoice
 
 STRENGTHS = {"naive_bayes": [0.3, 1.0, 3.0], "logistic": [1.0, 3.0, 10.0, 30.0], "nb_svm": [0.03, 0.1, 0.3, 1.0]}
@@ -135,7 +136,7 @@ class LinearClassifier(CountedClassifier):
         texts = [text for one in train for text in (one.text, one.second) if text is not None]
         treed = any(one.tree is not None or one.heads is not None for one in train)
         mode: WordChoice = "whitespace" if treed else self.config.words
-        whole = WordUnits.of(texts, mode=mode, lowercase=self.config.lowercase)
+        whole = WordUnits.of(texts, mode=mode, lowercase=lower_of(self.config.lowercase, self.language))
         self.units = WordUnits([], whole.mode, whole.lowercase)
         seen: dict[str, int] = {}
         for example in train:

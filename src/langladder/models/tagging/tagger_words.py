@@ -21,7 +21,7 @@ from langladder.ground.artefacts import JSONObject, word_list
 from langladder.ground.errors import InputError
 from langladder.text.labelled.labelled import Tagged
 from langladder.text.tokenize.specials import BOS, EOS, NAMES, PAD, UNK
-from langladder.text.words.normalisation import lower
+from langladder.text.words.normalisation import Lower, is_lower, lower
 
 LETTERS = 30
 """Maximum letters of a word; for a longer word, half of them are from its beginning and half from its end."""
@@ -65,19 +65,19 @@ class TaggerWords:
     Attributes:
         words: first the `training_words` words of the training text.
         characters: letters of the training text.
-        lowercase: whether words are lower-cased; letters and shapes never are.
+        lowercase: whether and how words are lower-cased; letters and shapes never are.
         digits: whether every digit in words is replaced by 0.
     """
 
     words: list[str]
     training_words: int
     characters: list[str]
-    lowercase: bool = True
+    lowercase: Lower = True
     digits: bool = True
 
     @classmethod
     def of(
-        cls, sentences: Sequence[Tagged], *, lowercase: bool, digits: bool, min_count: int, more: Iterable[str] = ()
+        cls, sentences: Sequence[Tagged], *, lowercase: Lower, digits: bool, min_count: int, more: Iterable[str] = ()
     ) -> Self:
         """The words of training sentences, most frequent first.
 
@@ -98,7 +98,7 @@ class TaggerWords:
 
     def folded(self, word: str) -> str:
         """The word in the form of the vocabulary."""
-        word = lower(word) if self.lowercase else word
+        word = lower(word, self.lowercase)
         return "".join("0" if letter.isdigit() else letter for letter in word) if self.digits else word
 
     @cached_property
@@ -168,10 +168,12 @@ def words_from(path: Path, value: JSONObject) -> TaggerWords:
     first = value["training_words"]
     if type(first) is not int or not 0 <= first <= len(words):
         raise InputError(f"{path}: training_words: not a whole number from 0 to {len(words):,}")
-    for key in ("lowercase", "digits"):
-        if type(value[key]) is not bool:
-            raise InputError(f"{path}: {key}: not true or false")
-    return TaggerWords(words, first, letters, value["lowercase"], value["digits"])
+    lowercase, digits = value["lowercase"], value["digits"]
+    if not is_lower(lowercase):
+        raise InputError(f"{path}: lowercase: not true, false, tr or lt")
+    if not isinstance(digits, bool):
+        raise InputError(f"{path}: digits: not true or false")
+    return TaggerWords(words, first, letters, lowercase, digits)
 
 
 def shape_of(word: str) -> int:

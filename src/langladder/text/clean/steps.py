@@ -96,6 +96,7 @@ def normalisation_of(config: StepsConfig) -> Normalisation:
         APOSTROPHE: config.apostrophe == "letter",
         lowercase_of(config.language): config.lowercase,
         **{name: name in config.arabic for name in ARABIC},
+        f"han_{config.han}": config.han != "keep",
         f"digits_{config.digits}": config.digits != "keep",
     }
     return Normalisation(tuple(name for name, used in names.items() if used))
@@ -251,12 +252,7 @@ def _arabic(config: StepsConfig) -> Step | None:
 
 
 def _han(config: StepsConfig) -> Step | None:
-    if config.han == "keep":
-        return None
-    import opencc  # type: ignore[import-not-found,import-untyped,unused-ignore]
-
-    convert = opencc.OpenCC("t2s" if config.han == "simplified" else "s2t").convert
-    return lambda line: line if line.isascii() else str(convert(line))
+    return None if config.han == "keep" else function_of(f"han_{config.han}")
 
 
 def _digits(config: StepsConfig) -> Step | None:

@@ -101,7 +101,7 @@ class Steps:
     def pieces(self, text: str) -> list[str]:
         """The pieces that the pre-tokenizer cuts a text into."""
         if self._backend.normalizer is not None:
-            text = self._backend.normalizer.normalize_str(text)
+            text = self._backend.normalizer.normalize_str(self.tokenizer.normalisation.han(text))
         if self._backend.pre_tokenizer is None:
             return [text] if text else []
         return [piece for piece, _ in self._backend.pre_tokenizer.pre_tokenize_str(text)]

@@ -23,7 +23,8 @@ All but bpe_bytes know the words or characters of the training text only; others
 No special is ever found *in* a text: see `specials`.
 
 A text is normalised first as the training text was (`text.words.normalisation`): here by Python, as cleaning does it,
-which is 20 times faster; by other programs by the `normalizer` of tokenizer.json, which is made of the same rules.
+which is 20 times faster; by other programs by the `normalizer` of tokenizer.json, which is made of the same rules
+(those of Chinese characters excepted).
 """
 
 import importlib.util
@@ -200,7 +201,7 @@ class Tokenizer:
 
         White space at the ends of a token is left out of its characters; several tokens may share one character.
         """
-        encoding = self._backend.encode(text, add_special_tokens=False)
+        encoding = self._backend.encode(self.normalisation.han(text), add_special_tokens=False)
         spans = []
         for start, stop in encoding.offsets:
             begin = stop - len(text[start:stop].lstrip())

@@ -24,6 +24,8 @@ of Python would make larger, except the letters beside an apostrophe.
     alef            Arabic: أ إ آ ٱ → ا
     yeh             Arabic: ى → ي, as Lucene's ArabicNormalizer has it
     persian         Persian and its neighbours: ي → ی, ك → ک, which Arabic keyboards and code pages give
+    han_simplified  Chinese: 漢語 → 汉语, by OpenCC and its phrases
+    han_traditional 汉语 → 漢語. Not rules: other programs that read tokenizer.json skip these two
     digits_…        of every script: all to 0 (zero), out (remove), or to 0 … 9 (ascii)
 """
 
@@ -33,11 +35,11 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, reduce
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeGuard
 
 import regex  # type: ignore[import-untyped]
 
-from langladder.ground.errors import InputError
+from langladder.ground.errors import InputError, needs
 
 if TYPE_CHECKING:
     from tokenizers.normalizers import Normalizer
@@ -52,6 +54,8 @@ class Replace(NamedTuple):
 
 Rule = Replace | Literal["NFC", "NFKC", "lower"]
 APOSTROPHE = "apostrophe"
+HAN = {"han_simplified": ("t2s", "s2t"), "han_traditional": ("s2t", "t2s")}
+"""Step → OpenCC's conversion, and the one back."""
 
 
 class Step(NamedTuple):
@@ -120,6 +124,7 @@ STEPS: dict[str, Step] = {
     "alef": Step([Replace("[أإآٱ]", "ا")]),
     "yeh": Step([Replace("ى", "ي")]),
     "persian": Step([Replace("ي", "ی"), Replace("ك", "ک")]),
+    **{name: Step([Replace("(?!)", name)]) for name in HAN},  # matches nothing: only the name is stored
     "digits_zero": Step([Replace(r"\p{Nd}", "0")], ascii=True),
     "digits_remove": Step([Replace(r"\p{Nd}")], ascii=True),
     "digits_ascii": Step(_ASCII_DIGITS),
@@ -173,6 +178,8 @@ def is_persian(lines: Iterable[str], language: str | None = None) -> bool:
 @cache
 def function_of(name: str) -> Callable[[str], str]:
     """A step as a Python function."""
+    if name in HAN:
+        return _han(name)
     step = STEPS[name]
     functions = [_function(rule) for rule in step.rules]
 
@@ -194,13 +201,48 @@ def function_of(name: str) -> Callable[[str], str]:
     return apply if step.ascii else lambda text: text if text.isascii() else apply(text)
 
 
-def lower(text: str) -> str:
-    """The lower case of no language in particular, as cleaning has it.
+def _han(name: str) -> Callable[[str], str]:
+    """OpenCC, made stable: it converts its own output again (邻里 → 鄰里 → 鄰裏).
 
-    >>> lower("İZMİR ΟΔΟΣ")
-    'izmir οδος'
+    A text that it gives for the same text in the other characters is not converted.
     """
-    return function_of("lowercase")(text)
+    with needs("chinese", f"clean: {name.replace('_', ': ')}"):
+        import opencc  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    convert, back = (opencc.OpenCC(one).convert for one in HAN[name])
+
+    def apply(text: str) -> str:
+        while (after := str(convert(text))) != text and convert(back(text)) != text:
+            text = after
+        return text
+
+    return lambda text: text if text.isascii() else apply(text)
+
+
+Lower = bool | Literal["tr", "lt"]
+"""Whether a model lower-cases its words itself, and by the rules of which language; true: of none in particular."""
+
+
+def lower_of(lowercase: bool, language: str | None) -> Lower:
+    """How words of a language, a BCP 47 tag, are lower-cased, if they are."""
+    known: dict[str, Lower] = {"lowercase_tr": "tr", "lowercase_lt": "lt"}
+    return lowercase and known.get(lowercase_of(language), True)
+
+
+def is_lower(value: object) -> TypeGuard[Lower]:
+    """Whether a value of a file is a `Lower`."""
+    return isinstance(value, bool) or value in ("tr", "lt")
+
+
+def lower(text: str, how: Lower = True) -> str:
+    """The lower case as cleaning has it.
+
+    >>> lower("İZMİR ΟΔΟΣ ILGAZ"), lower("ILGAZ", "tr"), lower("ILGAZ", False)
+    ('izmir οδος ilgaz', 'ılgaz', 'ILGAZ')
+    """
+    if how is False:
+        return text
+    return function_of("lowercase" if how is True else f"lowercase_{how}")(text)
 
 
 # ---- whether an apostrophe is a letter
@@ -316,6 +358,10 @@ class Normalisation:
     def normalise_all(self, texts: Iterable[str]) -> list[str]:
         """Each of some texts."""
         return list(map(self.normalise, texts)) if self.names else list(texts)
+
+    def han(self, text: str) -> str:
+        """A text in the Chinese characters of the training text, each in its place."""
+        return Normalisation(tuple(name for name in self.names if name in HAN)).normalise(text)
 
     def word(self, word: str) -> str:
         """A word, as cleaning writes tagged words: one that would be removed or split is not changed."""
