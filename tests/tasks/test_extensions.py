@@ -14,6 +14,7 @@ from small_run import STEPS, make_model, make_stream, settings, stop_at
 from langladder.evaluation.work import STATES
 from langladder.ground.errors import InputError
 from langladder.models.making import Run
+from langladder.tasks.checkpoints import read_checkpoint
 from langladder.tasks.extensions import CALLBACKS, FLAGS, OPTIMIZERS, PACKAGES, trainer_flags
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.optimisation import state_size
@@ -87,7 +88,9 @@ def test_a_schedule_is_stepped_at_every_update_and_a_plateau_at_validations(tmp_
 
 
 def test_loggers_and_callbacks_see_the_steps_of_the_whole_run_when_it_is_resumed(tmp_path, monkeypatch):
-    changes = {"callbacks": MONITOR, "logger": csv_logger(tmp_path / "log"), "schedule": "constant", "warmup_steps": 0}
+    changes = {"callbacks": MONITOR, "schedule": "constant", "warmup_steps": 0, "log_every": 1}
+    train(tmp_path / "whole", **changes | {"logger": csv_logger(tmp_path / "whole log")})
+    changes |= {"logger": csv_logger(tmp_path / "log")}
     with monkeypatch.context() as patch:
         stop_at(patch, LanguageModelling, 10)
         with pytest.raises(KeyError):
@@ -97,8 +100,12 @@ def test_loggers_and_callbacks_see_the_steps_of_the_whole_run_when_it_is_resumed
     validated = {int(row["step"]) for row in rows if row.get("validation_loss")}
     assert validated == {5, 10, 15, 16}
     assert f"max_steps: {STEPS}" in (tmp_path / "log" / "run" / "version_0" / "hparams.yaml").read_text()
-    rates = [(int(row["step"]), float(row["lr-AdamW/pg1"])) for row in rows if row.get("lr-AdamW/pg1")]
-    assert {rate for _, rate in rates} == {0.005} and max(step for step, _ in rates) == 15
+
+    def rates(folder: Path) -> dict[int, float]:
+        return {int(row["step"]): float(row["lr-AdamW/pg1"]) for row in logged(folder) if row.get("lr-AdamW/pg1")}
+
+    assert rates(tmp_path / "log") == rates(tmp_path / "whole log") == dict.fromkeys(range(STEPS), 0.005)
+    assert read_checkpoint(tmp_path / "run" / "last.safetensors")["global_step"] == STEPS
 
 
 def test_a_profiler_reports_and_changes_no_bit(tmp_path):

@@ -6,8 +6,6 @@ Lightning's defaults so that a run ends with the same bits wherever it was inter
     accumulation   in `training_step`: batches are weighted by the number of terms in their mean loss, over all
                    processes (`StepBatches.terms`); the Trainer would weight them equally
     clipping       `configure_gradient_clipping`: Lightning's refuses fused optimisers in bf16
-    counters       a checkpoint only has the step, from which batches, dropout and rates follow; Lightning's loops
-                   would skip batches that the loader of a resumed run does not yield again
     curve          the `Recorder` passes it to loggers: Lightning would log a validation one step earlier, and training
                    only at multiples of `log_every_n_steps`
 """
@@ -124,12 +122,6 @@ class Task(pl.LightningModule):
             torch.compiler.reset()  # drop the graphs of other training runs: torch keeps few per function
             self._compiled = torch.compile(self.loss), torch.compile(self.means)
 
-    def on_train_start(self) -> None:
-        """Make Lightning count from this step, so that loggers and callbacks see the steps of the whole run."""
-        loop = self.trainer.fit_loop.epoch_loop
-        loop.automatic_optimization.optim_progress.optimizer.step.total.completed = self.steps_done
-        loop.on_load_checkpoint({"_batches_that_stepped": self.steps_done})
-
     def on_train_batch_start(self, batch: object, batch_idx: int) -> None:  # noqa: ARG002 - fixed by Lightning
         """Make the step's randomness a function of (seed, step); each process has its own dropout."""
         key = (self.seed, self.steps_done, *filter(None, [ranks().rank]))
@@ -236,8 +228,7 @@ class Task(pl.LightningModule):
         return [(loss, int(terms)) for loss, terms in rows if terms >= 0]
 
     def on_save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Add the step, and leave out Lightning's own counters: a resumed run counts from the step."""
-        checkpoint.pop("loops", None)
+        """Add the step, from which batches, dropout and rates follow. Lightning adds the counters of its loops."""
         checkpoint["run"] = self.run()
         checkpoint["steps_done"] = self.steps_done
         checkpoint["carried"] = self.carried()
