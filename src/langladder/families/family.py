@@ -160,33 +160,12 @@ class Seeded(Listed):
     seeds: int = Field(default=1, ge=1, le=MOST_SEEDS, exclude=True)
 
     @model_validator(mode="after")
-    def _has_a_network_to_adapt(self) -> Self:
-        base: str = getattr(self, "base", "embedding/")
-        if getattr(getattr(self, "training", None), "lora", None) is not None and base.startswith("embedding/"):
-            raise ValueError(
-                "training.lora: only for rungs that start from another rung's network; set it to null, or choose such "
-                "a rung, for example of conf/classifier_transfer"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _has_a_teacher(self) -> Self:
-        network = getattr(self, "model", None) is not None and "/" in getattr(self, "base", "")
-        if getattr(getattr(self, "training", None), "distil", None) is not None and not network:
-            raise ValueError(
-                "training.distil: only for rungs with a base, their teacher, and a network of their own (_target_, "
-                "model), such as conf/tune/lstm_distilled.yaml; set it to null"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _are_trained_here(self) -> Self:
-        training: Any = getattr(self, "training", None)
-        if self.seeds > 1 and getattr(training, "devices", 1) * getattr(training, "nodes", 1) > 1:
-            raise ValueError(
-                f"seeds={self.seeds} with training.devices={training.devices}, training.nodes={training.nodes}: one "
-                "process trains several seeds; set devices and nodes to 1, or seeds to 1"
-            )
+    def _training_fits(self) -> Self:
+        """A training checks itself what it needs of a rung."""
+        if (training := getattr(self, "training", None)) is not None:
+            kind = locate(self.target) if self.target else None
+            base, model = getattr(self, "base", None), getattr(self, "model", None)
+            training.check_rung(kind, base=base, seeds=self.seeds, model=model)
         return self
 
 
@@ -194,34 +173,6 @@ class Rung(Seeded):
     """The settings in the file of a rung with a model."""
 
     model: Config
-
-    @model_validator(mode="after")
-    def _can_be_shared_out(self) -> Self:
-        strategy = getattr(getattr(self, "training", None), "strategy", None)
-        if strategy == "fsdp" and not getattr(locate(self.target), "shards", ()):
-            raise ValueError(
-                f"training.strategy=fsdp: a {self.target.rpartition('.')[2]} has no layers to shard; GPT and BERT "
-                "have. Set it to ddp"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _has_one_attention(self) -> Self:
-        guided = getattr(getattr(self, "training", None), "guided_attention", None)
-        if guided is not None and not hasattr(kind := locate(self.target), "attended"):
-            raise ValueError(
-                f"training.guided_attention: a {kind.__name__} does not have one attention to its source; set it to "
-                "null, or choose such a class: AttentionSeq2Seq, LuongSeq2Seq, AttentionRecognizer"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _window_fits_context(self) -> Self:
-        context = getattr(self.model, "context", None)
-        length = getattr(getattr(self, "training", None), "sequence_length", None)
-        if context is not None and length is not None and length > context:
-            raise ValueError(f"training.sequence_length={length} exceeds model.context={context}")
-        return self
 
 
 Settings = TypeVar("Settings", bound=Listed)

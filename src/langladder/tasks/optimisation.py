@@ -211,6 +211,33 @@ class TrainingConfig(Config):
             raise ValueError("schedule=noam rises during the warm-up: warmup_steps must be 1 or more, got 0")
         return self
 
+    def check_rung(self, kind: type | None, *, base: str | None, seeds: int, model: Config | None) -> None:
+        """Check what such a training needs of the rung.
+
+        Args:
+            kind: the class of its network; None: that of its base.
+            base: the rung that it starts from, family/name. seeds: how often it is trained.
+            model: the settings of its own network.
+
+        Raises:
+            ValueError: it cannot be trained so.
+        """
+        del model
+        if self.lora is not None and (base is None or base.startswith("embedding/")):
+            raise ValueError(
+                "training.lora: only for rungs that start from another rung's network; set it to null, or choose such "
+                "a rung, for example of conf/classifier_transfer"
+            )
+        if seeds > 1 and self.devices * self.nodes > 1:
+            raise ValueError(
+                f"seeds={seeds} with training.devices={self.devices}, training.nodes={self.nodes}: one process trains "
+                "several seeds; set devices and nodes to 1, or seeds to 1"
+            )
+        if self.strategy == "fsdp" and kind is not None and not getattr(kind, "shards", ()):
+            raise ValueError(
+                f"training.strategy=fsdp: a {kind.__name__} has no layers to shard; GPT and BERT have. Set it to ddp"
+            )
+
     @property
     def warmup(self) -> int:
         """Warm-up steps: `warmup_steps`, or a tenth of all steps if that is fewer."""

@@ -22,8 +22,29 @@ class Distil(Config):
     """w of the teacher's probabilities; 1 − w is the weight of the text itself."""
 
 
-class LMTrainingConfig(TrainingConfig):
-    """Training settings of language models."""
+class SequenceTraining(TrainingConfig):
+    """Training settings of networks that read sequences of tokens, and can have a teacher: the rung's base."""
+
+    sequence_length: int = Field(default=64, ge=1, le=2**20)
+    distil: Distil | None = None
+    """null: the rung starts from its base."""
+
+    def check_rung(self, kind: type | None, *, base: str | None, seeds: int, model: Config | None) -> None:
+        """See `TrainingConfig`; a teacher needs another network that learns, and no sequence is longer than what the
+        network reads."""
+        super().check_rung(kind, base=base, seeds=seeds, model=model)
+        if self.distil is not None and (model is None or base is None):
+            raise ValueError(
+                "training.distil: only for rungs with a base, their teacher, and a network of their own (_target_, "
+                "model), such as conf/tune/lstm_distilled.yaml; set it to null"
+            )
+        context = getattr(model, "context", None)
+        if context is not None and self.sequence_length > context:
+            raise ValueError(f"training.sequence_length={self.sequence_length} exceeds model.context={context}")
+
+
+class LMTrainingConfig(SequenceTraining):
+    """Training settings of language models. A rung of conf/tune can have a teacher."""
 
     batch_size: int = Field(default=32, ge=1, le=2**20)
     """Parallel streams (recurrent) or windows (bounded context) per step. With model.rows=documents, as many documents
@@ -31,8 +52,6 @@ class LMTrainingConfig(TrainingConfig):
     sequence_length: int = Field(default=64, ge=1, le=2**20)
     """Tokens per step of each stream, window or document."""
     label_smoothing: float = Field(default=0.0, ge=0, lt=1)
-    distil: Distil | None = None
-    """Of rungs of conf/tune with a network of their own: their base is their teacher; null: they start from it."""
     validation_tokens: int | None = Field(default=None, ge=1)
     """Validate during training on about this many tokens; null = on all."""
 
@@ -181,6 +200,15 @@ class DecoderTraining(TrainingConfig):
     guided_attention: GuidedAttention | None = None
     """Of networks with one attention, whose target is in the order of the source; null: none."""
 
+    def check_rung(self, kind: type | None, *, base: str | None, seeds: int, model: Config | None) -> None:
+        """See `TrainingConfig`; only one attention to the source can be guided."""
+        super().check_rung(kind, base=base, seeds=seeds, model=model)
+        if self.guided_attention is not None and kind is not None and not hasattr(kind, "attended"):
+            raise ValueError(
+                f"training.guided_attention: a {kind.__name__} does not have one attention to its source; set it to "
+                "null, or choose such a class: AttentionSeq2Seq, LuongSeq2Seq, AttentionRecognizer"
+            )
+
 
 class AttentiveSpeechTraining(DecoderTraining, SpeechTraining):
     """Training settings of recognisers with attention."""
@@ -228,8 +256,8 @@ class TranslationTuning(TranslationTraining):
         return self
 
 
-class MaskedTraining(TrainingConfig):
-    """Pre-training settings of encoders."""
+class MaskedTraining(SequenceTraining):
+    """Pre-training settings of encoders. A rung of conf/encoder_transfer can have a teacher."""
 
     batch_size: int = Field(default=32, ge=1)
     """Rows per step."""
@@ -240,8 +268,6 @@ class MaskedTraining(TrainingConfig):
     short: float = Field(default=0.1, ge=0, le=1)
     """Share of the rows that are cut to their first lines."""
     masking: Masking = Field(default_factory=Masking)
-    distil: Distil | None = None
-    """Of rungs of conf/encoder_transfer: their base is their teacher."""
     validation_tokens: int | None = Field(default=None, ge=1)
     """Validate during training on about this many tokens; null = on all."""
 
