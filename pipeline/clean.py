@@ -5,11 +5,24 @@ from pathlib import Path
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.atomic import atomic_folder
-from langladder.ground.schema import locate_function
+from langladder.ground.schema import Config, locate_function
 from langladder.text.words.normalisation import APOSTROPHE
 from pipeline.settings.run_folder import OUTPUT, output
-from pipeline.settings.schema import CleanJob
+from pipeline.settings.schema import Part, Seed, SideJob, clean_parts
 from pipeline.settings.stage import stage
+from pipeline.settings.yaml_files import Values
+
+
+class CleanJob(SideJob):
+    """Settings of this stage."""
+
+    seed: Seed
+    clean: Part
+
+    @classmethod
+    def parts(cls, values: Values) -> dict[str, type[Config]]:
+        """The class of the cleaning."""
+        return clean_parts(values)
 
 
 @stage

@@ -2,13 +2,19 @@
 
 from pathlib import Path
 
-from langladder.counts.cooccurrence import store_counts
+from langladder.counts.cooccurrence import AnyCounting, store_counts
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.text.words.vocabulary import WordCorpus
 from pipeline.settings.run_folder import OUTPUT
-from pipeline.settings.schema import CooccurJob
+from pipeline.settings.schema import StageJob
 from pipeline.settings.stage import stage
+
+
+class CooccurJob(StageJob):
+    """Settings of this stage."""
+
+    countings: list[AnyCounting]
 
 
 @stage

@@ -8,11 +8,23 @@ from pathlib import Path
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_json, write_text
 from langladder.ground.atomic import atomic_folder
-from langladder.ground.schema import locate_function
+from langladder.ground.schema import Config, locate_function
 from langladder.text.storage.tables import not_read
 from pipeline.settings.run_folder import OUTPUT, output
-from pipeline.settings.schema import CorpusJob
+from pipeline.settings.schema import CorpusPart, SideJob, corpus_parts
 from pipeline.settings.stage import stage
+from pipeline.settings.yaml_files import Values
+
+
+class CorpusJob(SideJob):
+    """Settings of this stage."""
+
+    corpus: CorpusPart
+
+    @classmethod
+    def parts(cls, values: Values) -> dict[str, type[Config]]:
+        """The classes of the corpus and of its source."""
+        return corpus_parts(values)
 
 
 @stage

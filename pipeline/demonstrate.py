@@ -8,11 +8,25 @@ from pathlib import Path
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
-from langladder.ground.schema import locate_function
+from langladder.ground.schema import Config, locate_function
 from langladder.text.storage.tables import not_read
 from pipeline.settings.run_folder import OUTPUT, output
-from pipeline.settings.schema import DemonstrateJob
+from pipeline.settings.schema import CorpusPart, Part, Seed, SideJob, clean_parts, corpus_parts
 from pipeline.settings.stage import stage
+from pipeline.settings.yaml_files import Values
+
+
+class DemonstrateJob(SideJob):
+    """Settings of this stage."""
+
+    seed: Seed
+    corpus: CorpusPart
+    clean: Part
+
+    @classmethod
+    def parts(cls, values: Values) -> dict[str, type[Config]]:
+        """The classes of the corpus, of its source and of the cleaning."""
+        return corpus_parts(values) | clean_parts(values)
 
 
 @stage

@@ -9,6 +9,7 @@ The module `langladder.families.<family>` defines how a family's rungs are evalu
 """
 
 from pathlib import Path
+from typing import Any
 
 from langladder.evaluation.page import Excluded, Page
 from langladder.evaluation.predictions import write_predictions
@@ -18,16 +19,16 @@ from langladder.families.family import Evaluated
 from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.settings.plan import Stage
 from pipeline.settings.run_folder import output
-from pipeline.settings.schema import FamilySettings
+from pipeline.settings.schema import FamilyJob
 from pipeline.settings.seeds import trainings
 from pipeline.settings.stage import family_stage
 from pipeline.tracking.job import tracked_job
 
 
 @family_stage
-def main(stage: Stage, job: FamilySettings, out: Path) -> None:
-    own = Path("models") / stage.family_name / getattr(job, stage.family_name).name
-    found = [evaluate(stage, one, folder) for folder, one in trainings(job, stage.family_name, own)]
+def main(stage: Stage, job: FamilyJob, out: Path) -> None:
+    own = Path("models") / stage.family_name / job.name
+    found = [evaluate(stage, one, folder) for folder, one in trainings(job, own)]
     page, table = joined([one.page for one in found]), found[0].predictions
     write_page(out, stage.family_name, stage.name, page)
     if table is not None:
@@ -36,11 +37,11 @@ def main(stage: Stage, job: FamilySettings, out: Path) -> None:
             write_predictions(stem.with_name(f"{stem.name}.{ending}"), table)
 
 
-def evaluate(stage: Stage, job: FamilySettings, folder: Path) -> Evaluated:
+def evaluate(stage: Stage, job: FamilyJob, folder: Path) -> Evaluated:
     """Evaluate one training of the rung, in a folder."""
     family = families()[stage.family_name]
-    rung = getattr(job, family.name)
-    with tracked_job(family.name, stage.name, job, {"model": folder} | family.evaluation_inputs(rung, job)) as work:
+    rung: Any = job.rung
+    with tracked_job(stage.name, job, {"model": folder} | family.evaluation_inputs(rung, job)) as work:
         found = family.evaluate(rung, job, folder)
         work.run.test_scores(folder, found.page.figures() if found.scores is None else found.scores)
         work.run.metrics(found.costs)

@@ -8,11 +8,18 @@ from typing import Any
 
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
-from langladder.text.filtering.filtering import filter_text
+from langladder.text.filtering.filtering import FilterConfig, filter_text
 from pipeline.settings.run_folder import OUTPUT
-from pipeline.settings.schema import FilterJob
+from pipeline.settings.schema import Seed, StageJob
 from pipeline.settings.stage import stage
 from pipeline.tracking.fingerprint import digest
+
+
+class FilterJob(StageJob):
+    """Settings of this stage."""
+
+    seed: Seed
+    filter: FilterConfig
 
 
 @stage

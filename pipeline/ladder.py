@@ -30,7 +30,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url
 from pipeline import INSTALLED, ROOT
 from pipeline.settings import params, titles
-from pipeline.settings.errors import disk, explain
+from pipeline.settings.errors import disk, explain, keys
 from pipeline.settings.plan import jobs
 from pipeline.settings.yaml_files import Values, display_path, read_yaml
 
@@ -90,7 +90,7 @@ def ladder(chosen: params.Choices, name: str) -> params.Choices:
         listed["paths"] = usual["paths"] | _public_sets(paths, str(display_path(file)))
     if any(family.listed in listed for family in families().values() if family.trained):
         usual |= {family.listed: {} if family.bases else [] for family in families().values()} | {"corpora": []}
-    with explain(file_of=lambda _: f"{display_path(file)}", kind=params.schema()):
+    with explain(file_of=lambda _: f"{display_path(file)}", known=lambda: keys(params.schema())):
         return params.schema().model_validate(usual | listed)
 
 

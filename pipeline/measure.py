@@ -8,6 +8,7 @@ goes to the MLflow run as `timed.json`; so do the curves, with labels, examples 
 """
 
 from pathlib import Path
+from typing import Any
 
 from langladder.experiments.findings import curves
 from langladder.experiments.page import ClaimPage
@@ -17,17 +18,17 @@ from langladder.ground.progress import working
 from langladder.ground.schema import locate
 from pipeline.evaluate import write_page
 from pipeline.settings.plan import Stage
-from pipeline.settings.schema import FamilySettings
+from pipeline.settings.schema import FamilyJob
 from pipeline.settings.stage import family_stage
 from pipeline.tracking.job import TIMED, tracked_job
 
 
-def measure(stage: Stage, job: FamilySettings, out: Path) -> None:
+def measure(stage: Stage, job: FamilyJob, out: Path) -> None:
     family = families()[stage.family_name]
     assert isinstance(family, ClaimFamily)
-    claim = getattr(job, family.name)
+    claim: Any = job.rung
     data, inputs = family.data(claim, job)
-    with tracked_job(family.name, stage.name, job, inputs) as work:
+    with tracked_job(stage.name, job, inputs) as work:
         experiment = locate(claim.target)(claim.settings)
         with working("measuring") as task:
 

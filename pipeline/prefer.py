@@ -6,26 +6,34 @@ rung of params.yaml reads the rankings, nothing is drawn.
 
 from pathlib import Path
 
+from langladder.corpora.instructions.judge import PreferencesConfig
 from langladder.families.instruct import INSTRUCTIONS, dialogues, known
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Ranking, rankings_of, write_rankings
 from pipeline.settings.run_folder import OUTPUT, output
-from pipeline.settings.schema import PreferJob
+from pipeline.settings.schema import FamilyJob
 from pipeline.settings.stage import stage
 from pipeline.tracking.job import tracked_job
 
 NOISY = ("train", "validation")
 
 
+class PreferJob(FamilyJob):
+    """Settings of this stage. wanted: whether a rung reads the preferences."""
+
+    preferences: PreferencesConfig
+    wanted: bool
+
+
 @stage
 def main(job: PreferJob, out: Path) -> None:
-    name = job.instruct.name
+    name = job.name
     target, figures = output(out, "data/preferences", name), {}
     inputs = {"model": Path("models/instruct") / name, "instructions": INSTRUCTIONS}
     if job.wanted:
-        with tracked_job("instruct", "prefer", job, inputs) as work, atomic_folder(target, OUTPUT) as folder:
+        with tracked_job("prefer", job, inputs) as work, atomic_folder(target, OUTPUT) as folder:
             write_json(folder / "provenance.json", work.provenance)
             sides = dict(zip(INSTRUCTION_SPLITS, dialogues(*INSTRUCTION_SPLITS), strict=True))
             ranked = _drawn(job, sides, inputs["model"]) if known(*sides.values()) else _from_files(job, sides)
@@ -63,7 +71,7 @@ def _from_files(job: PreferJob, sides: dict[str, list[Dialogue]]) -> dict[str, l
     found = {split: rankings_of(dialogues_of_split) for split, dialogues_of_split in sides.items()}
     if not found["train"]:
         raise InputError(
-            f"data/preferences/{job.instruct.name}: your instructions have no field `rejected`, and there is no gold "
+            f"data/preferences/{job.name}: your instructions have no field `rejected`, and there is no gold "
             "judge for them; give files with chosen and rejected (params.yaml: paths.instructions), or list no rung "
             "that reads preferences"
         )

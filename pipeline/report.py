@@ -15,14 +15,14 @@ from langladder.faces.report.picture_files import picture_files
 from langladder.faces.report.tables import ladder_headline, ladder_rows, ladder_summary, ladder_timings, to_markdown
 from langladder.ground.artefacts import write_json, write_text
 from langladder.ground.atomic import atomic_folder
-from langladder.ground.schema import Config
 from pipeline.settings.run_folder import OUTPUT
+from pipeline.settings.schema import ReportJob
 from pipeline.settings.stage import stage
 from pipeline.tracking.report_inputs import report_inputs
 
 
 @stage
-def main(job: Config, out: Path) -> None:
+def main(job: ReportJob, out: Path) -> None:
     rungs = job.model_dump()["rungs"]
     inputs = report_inputs(rungs)
     folder = out / "reports"

@@ -6,11 +6,25 @@ from langladder.formats.imported import FILES, read_imported
 from langladder.formats.model_card import model_card
 from langladder.ground.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.ground.atomic import atomic_folder
+from langladder.ground.schema import Config, Name
 from pipeline.settings.run_folder import OUTPUT, output
-from pipeline.settings.schema import ImportJob
+from pipeline.settings.schema import StageJob
 from pipeline.settings.stage import stage
 from pipeline.tracking.fingerprint import digest, fingerprint
 from pipeline.tracking.lineage import IMPORTED, NOT_TRAINED
+
+
+class ImportedModel(Config):
+    """An imported network: its name here, and its folder."""
+
+    name: Name
+    path: str
+
+
+class ImportJob(StageJob):
+    """Settings of this stage."""
+
+    given: ImportedModel
 
 
 @stage

@@ -19,8 +19,15 @@ from langladder.text.tokenize.tokenizer_training import (
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from langladder.text.words.segmentation import conventions_of
 from pipeline.settings.run_folder import OUTPUT, output
-from pipeline.settings.schema import TokenizeJob
+from pipeline.settings.schema import SideJob
 from pipeline.settings.stage import stage
+
+
+class TokenizeJob(SideJob):
+    """Settings of this stage."""
+
+    tokenizer: TokenizerConfig
+    shared_tokenizer: bool
 
 
 def tokenize_text(job: TokenizeJob, clean: Path, folder: Path) -> dict[str, Any]:

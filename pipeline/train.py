@@ -11,33 +11,34 @@ With `seeds` or `folds` above 1, a job of `dvc repro` trains the rung that many 
 from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from langladder.families import families
 from langladder.ground.artefacts import figures_to_json, write_json
 from pipeline.settings.plan import Stage
 from pipeline.settings.run_folder import output
-from pipeline.settings.schema import FamilySettings
+from pipeline.settings.schema import FamilyJob
 from pipeline.settings.seeds import fold_trainings, part_trainings, trainings
 from pipeline.settings.stage import family_stage
 from pipeline.tracking.job import tracked_job
 
 
 @family_stage
-def main(stage: Stage, job: FamilySettings, out: Path) -> None:
+def main(stage: Stage, job: FamilyJob, out: Path) -> None:
     family = stage.family_name
-    own = output(out, "models", family, getattr(job, family).name)
-    found = [train(stage, one, out, folder) for folder, one in trainings(job, family, own)]
+    own = output(out, "models", family, job.name)
+    found = [train(stage, one, out, folder) for folder, one in trainings(job, own)]
     texts = found[0].get("train_texts")
-    parts = part_trainings(job, family, own, texts if isinstance(texts, int) else 0)
-    for folder, one in chain(fold_trainings(job, family, own), parts):
+    parts = part_trainings(job, own, texts if isinstance(texts, int) else 0)
+    for folder, one in chain(fold_trainings(job, own), parts):
         train(stage, one, out, folder)
 
 
-def train(stage: Stage, job: FamilySettings, out: Path, folder: Path) -> Mapping[str, object]:
+def train(stage: Stage, job: FamilyJob, out: Path, folder: Path) -> Mapping[str, object]:
     """Train the rung once, into a folder, with the rung's curve and metrics; returns its figures."""
     family = families()[stage.family_name]
-    rung = getattr(job, family.name)
-    with tracked_job(family.name, stage.name, job, family.training_inputs(rung)) as work:
+    rung: Any = job.rung
+    with tracked_job(stage.name, job, family.training_inputs(rung)) as work:
         trained = family.train(rung, job, work.maker(rung, job.seed))
         with work.artefact(folder) as temporary:
             trained.model.save(temporary)

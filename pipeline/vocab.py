@@ -4,10 +4,16 @@ from pathlib import Path
 
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
-from langladder.text.words.vocabulary import encode_words
+from langladder.text.words.vocabulary import VocabularyConfig, encode_words
 from pipeline.settings.run_folder import OUTPUT
-from pipeline.settings.schema import VocabJob
+from pipeline.settings.schema import StageJob
 from pipeline.settings.stage import stage
+
+
+class VocabJob(StageJob):
+    """Settings of this stage."""
+
+    words: VocabularyConfig
 
 
 @stage

@@ -10,10 +10,18 @@ from pathlib import Path
 
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
+from langladder.ground.schema import Name
 from pipeline.settings.run_folder import OUTPUT, output
-from pipeline.settings.schema import WatchJob
+from pipeline.settings.schema import StageJob
 from pipeline.settings.stage import stage
 from pipeline.tracking.fingerprint import digest
+
+
+class WatchJob(StageJob):
+    """Settings of this stage. inputs: rung → what it reads."""
+
+    family: Name
+    inputs: dict[Name, list[str]]
 
 
 @stage

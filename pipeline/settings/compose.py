@@ -18,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from langladder.families import families
 from langladder.families.folds import CurvedRung, FoldedRung
+from langladder.families.job import EvaluationSets
 from langladder.families.sides import SIDES
 from langladder.ground.errors import InputError
 from pipeline.settings import checks, needed, params, plan, schema, titles
@@ -173,7 +174,7 @@ class Compositions:
         """
         values = self._rung(family, name)
         if (family, name) not in self._checked:
-            schema.checked("rung", {family: values}, schema.file_of({family: values}))
+            schema.checked_rung(family, values, schema.file_of({family: values}))
             self._checked.add((family, name))
         return values
 
@@ -337,7 +338,7 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
         case "filter":
             return _checked_filter(everything["filter"], everything["paths"]["filter"])
         case "paths":
-            return {path: everything["paths"][path] for path in params.EvaluationSets.model_fields}
+            return {path: everything["paths"][path] for path in EvaluationSets.model_fields}
         case "agreement":
             return everything["paths"]["agreement"]
         case "beam" | "bleu_tokenize":

@@ -1,7 +1,7 @@
 """Configuration errors, collected and reported together: key, value, allowed values, file to edit."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -36,28 +36,30 @@ def disk() -> Iterator[None]:
 
 @contextmanager
 def explain(
-    file_of: Callable[[tuple[str, ...]], str], prefix: tuple[str, ...] = (), kind: type[BaseModel] | None = None
+    file_of: Callable[[tuple[str, ...]], str],
+    prefix: tuple[str, ...] = (),
+    known: Callable[[], Iterable[str]] = tuple,
 ) -> Iterator[None]:
     """Turn a pydantic `ValidationError` into an `InputError` with one line per problem.
 
     Args:
-        kind: the class of the settings, to suggest the nearest names for an unknown key.
+        known: lists the keys of the settings, to suggest the nearest names for an unknown key.
     """
     try:
         yield
     except ValidationError as error:
-        raise InputError("\n".join(explained(error, file_of, prefix, kind))) from error
+        raise InputError("\n".join(explained(error, file_of, prefix, known))) from error
 
 
 def explained(
     error: ValidationError,
     file_of: Callable[[tuple[str, ...]], str],
     prefix: tuple[str, ...] = (),
-    kind: type[BaseModel] | None = None,
+    known: Callable[[], Iterable[str]] = tuple,
 ) -> list[str]:
     """One line per problem, see `explain`."""
-    known = [".".join([*prefix, key]) for key in keys(kind)] if kind else []
-    return [_line(detail, file_of, prefix, known) for detail in error.errors(include_url=False)]
+    names = [".".join([*prefix, key]) for key in known()]
+    return [_line(detail, file_of, prefix, names) for detail in error.errors(include_url=False)]
 
 
 def keys(kind: type[BaseModel], depth: int = DEEP) -> Iterator[str]:

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 
 import psutil  # type: ignore[import-untyped]
 
-from langladder.families import families
 from langladder.ground.errors import InputError
 from langladder.ground.ranks import Ranks, part, ranks
 from langladder.ground.schema import Config
 from pipeline import ROOT
 from pipeline.settings import plan
+from pipeline.settings.schema import FamilyJob
 from pipeline.settings.yaml_files import Values, for_hydra
 from pipeline.tracking.processes import DVC_STAGE, RUNNER, end_with
 
@@ -91,9 +91,7 @@ def _training(stage: str, settings: Config) -> "TrainingConfig | None":
     known = plan.stages().get(stage)
     if known is None or not known.makes:
         return None
-    rungs = (getattr(settings, family, None) for family in families())
-    found = (getattr(rung, "training", None) for rung in rungs)
-    return next((training for training in found if training is not None), None)
+    return getattr(settings.rung, "training", None) if isinstance(settings, FamilyJob) else None
 
 
 def _write(folder: Path, stage: str, rung: str, values: Values) -> None:

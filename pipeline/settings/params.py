@@ -31,6 +31,7 @@ from langladder.engine.settings import Memory
 from langladder.families import families
 from langladder.families.family import MOST_SEEDS
 from langladder.families.folds import MOST_FOLDS, checked_folds
+from langladder.families.job import EvaluationSets
 from langladder.families.sides import CHOSEN, ON_REQUEST, SIDES, Side
 from langladder.ground import plugins
 from langladder.ground.errors import InputError
@@ -38,7 +39,7 @@ from langladder.ground.plugins import checked_package
 from langladder.ground.remote import is_url
 from langladder.ground.schema import Config, Name, checked_name, short
 from pipeline import INSTALLED, ROOT
-from pipeline.settings.errors import combined, explained
+from pipeline.settings.errors import combined, explained, keys
 from pipeline.settings.run_folder import OUTPUT_FOLDERS
 from pipeline.settings.yaml_files import Values, flat, read_leniently, read_yaml
 
@@ -132,14 +133,6 @@ def objection(key: str, path: str) -> str | None:
 
 
 Input = Annotated[str, AfterValidator(_from_outside), AfterValidator(_no_output)]
-
-
-class EvaluationSets(Config):
-    """The evaluation sets of word vectors."""
-
-    analogies: str
-    similarity: str
-    groups: str
 
 
 class OtherPaths(EvaluationSets):
@@ -362,7 +355,7 @@ def load_leniently() -> tuple[Choices | None, list[str]]:
         try:
             return schema().model_validate(raw), problems
         except ValidationError as error:
-            details, lines = error.errors(), explained(error, lambda _: "params.yaml", kind=schema())
+            details, lines = error.errors(), explained(error, lambda _: "params.yaml", known=lambda: keys(schema()))
             new = zip(details, lines, strict=True)
             problems += [line for detail, line in new if not again or (detail["type"] != "missing" and detail["loc"])]
             wrong = {str(detail["loc"][0]) for detail in details if detail["loc"]}

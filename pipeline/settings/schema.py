@@ -1,67 +1,23 @@
-"""The schema of every stage's settings, key by key. A rung's part comes from its family."""
+"""The settings of stages as classes; each stage with libraries to load has its class beside its work (`JOBS`)."""
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import reduce
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, create_model, field_validator
+from pydantic import AliasChoices, BeforeValidator, Field, SerializeAsAny, ValidationInfo, model_validator
 
-from langladder.decoding.limits import LengthForm
 from langladder.engine.settings import AnyEngine, Memory
-from langladder.evaluation.bleu import BleuChoice, check_tokenizer
 from langladder.families import families
-from langladder.families.family import JUDGING, UNWATCHED, Job
+from langladder.families.family import JUDGING, UNWATCHED
+from langladder.families.job import Job
 from langladder.families.sides import SIDES, Source
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, Name
-from pipeline.settings import params
+from pipeline.settings import errors, params, plan
 from pipeline.settings.errors import explain
 from pipeline.settings.yaml_files import Values
-
-if TYPE_CHECKING:
-    from langladder.corpora.instructions.judge import PreferencesConfig
-    from langladder.counts.cooccurrence import AnyCounting
-    from langladder.text.filtering.filtering import FilterConfig
-    from langladder.text.tokenize.tokenizers import TokenizerConfig
-    from langladder.text.words.vocabulary import VocabularyConfig
-
-
-def _found(target: Any) -> Any:
-    """A settings class, or the class at a dotted path."""
-    if not isinstance(target, str):
-        return target
-    module, _, name = target.rpartition(".")
-    return getattr(import_module(module), name)
-
-
-class Evaluation(Config):
-    """How rungs are evaluated and shown."""
-
-    prompts: list[str] | Annotated[int, Field(ge=0, le=100)]
-    sample_tokens: int = Field(ge=1)
-    temperature: float = Field(gt=0)
-    beam: int = Field(ge=1)
-    length_alpha: float = Field(ge=0, le=2)
-    length_form: LengthForm
-    coverage: float = Field(ge=0)
-    n_best: int = Field(ge=1)
-    search_error_widths: list[Annotated[int, Field(ge=1)]]
-    search_error_sentences: int = Field(ge=1)
-    bleu_tokenize: BleuChoice
-    max_length: int = Field(ge=1)
-    restrict_vocabulary: int | None = Field(ge=1)
-    neighbours: int = Field(ge=1)
-
-    @field_validator("bleu_tokenize")
-    @classmethod
-    def _is_installed(cls, tokenizer: BleuChoice) -> BleuChoice:
-        try:
-            check_tokenizer(tokenizer)
-        except InputError as error:
-            raise ValueError(str(error)) from error
-        return tokenizer
 
 
 class RungTitle(Config):
@@ -79,65 +35,158 @@ class RungTitle(Config):
     trains: list[str] = Field(default_factory=list)
 
 
-class ImportedModel(Config):
-    """An imported network: its name here, and its folder."""
+class StageJob(Config):
+    """The settings of a stage: `dvc.yaml` lists them, `resolve` writes them.
 
-    name: Name
-    path: str
+    A part that depends on other values (a corpus on its kind) is a field of type `Part`, and `parts` says its class.
+    """
+
+    code: str
+    engine: AnyEngine | None = None
+    memory: Memory | None = None
+
+    @classmethod
+    def parts(cls, values: Values) -> dict[str, type[Config]]:
+        """Key → the class of the part there, for these values."""
+        del values
+        return {}
 
 
-FIELDS: dict[str, Any] = {
-    "side": Literal[tuple(SIDES)],
-    "seed": Annotated[int, Field(ge=0, lt=2**31)],
-    "engine": AnyEngine,
-    "memory": Memory | None,
-    "threads": Annotated[int, Field(ge=1, le=256)],
-    "tokenizer": "langladder.text.tokenize.tokenizers.TokenizerConfig",
-    "shared_tokenizer": bool,
-    "filter": "langladder.text.filtering.filtering.FilterConfig",
-    "given": ImportedModel,
-    "words": "langladder.text.words.vocabulary.VocabularyConfig",
-    "countings": "langladder.counts.cooccurrence.AnyCounting",
-    "evaluation": Evaluation,
-    "paths": params.EvaluationSets,
-    "preferences": "langladder.corpora.instructions.judge.PreferencesConfig",
-    "wanted": bool,
-    "lms": list[Name],
-    "tunes": list[Name],
-    "agreement": str,
-    "beam": Annotated[int, Field(ge=1)],
-    "bleu_tokenize": BleuChoice | None,  # None: the stage scores nothing
-    "rungs": dict[Name, dict[Name, RungTitle]],
-    "family": Name,
-    "inputs": dict[Name, list[str]],  # rung: what it reads
-    "code": str,
+def _part(value: object, info: ValidationInfo) -> Config:
+    kinds: Mapping[str, type[Config]] = info.context or {}
+    kind = next(kind for key, kind in kinds.items() if info.field_name in ("rung", key.rpartition(".")[2]))
+    return kind.model_validate(value, context=kinds)
+
+
+Part = Annotated[SerializeAsAny[Config], BeforeValidator(_part)]
+"""Settings whose class depends on other values, see `StageJob.parts`."""
+
+
+class Corpus(Config):
+    """A corpus: the dotted path of the function that reads or draws it, and that function's settings."""
+
+    kind: str
+    iid: bool = True
+    source: Part
+    maker: str = Field(alias="_maker_")
+
+
+CorpusPart = Annotated[SerializeAsAny[Corpus], BeforeValidator(_part)]
+
+
+class MonolingualCorpus(Corpus):
+    """A corpus of one language."""
+
+    language: str | None = None
+
+
+class TextCorpus(MonolingualCorpus):
+    """The text of language models. rows: how they read it, see conf/lm."""
+
+    rows: Literal["stream", "documents"] = "stream"
+
+
+class ParallelCorpus(Corpus):
+    """A corpus of two languages."""
+
+    source_language: str | None = None
+    target_language: str | None = None
+
+
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class SideJob(StageJob):
+    """Settings of a stage that runs once for each kind of data."""
+
+    side: Literal[tuple(SIDES)]  # type: ignore[valid-type]
+
+
+def corpus_parts(values: Values) -> dict[str, type[Config]]:
+    """The classes of a corpus and of its source."""
+    side, languages = values["side"], SIDES[values["side"]].languages
+    kind = ParallelCorpus if len(languages) > 1 else MonolingualCorpus if languages else Corpus
+    source = locate_settings(source_of(side, values["corpus"]).settings)
+    return {"corpus": TextCorpus if side == "text" else kind, "corpus.source": source}
+
+
+def clean_parts(values: Values) -> dict[str, type[Config]]:
+    """The class of the cleaning."""
+    return {"clean": locate_settings(SIDES[values["side"]].cleaning)}
+
+
+def locate_settings(path: str) -> type[Config]:
+    """The class at a dotted path of ours."""
+    module, _, name = path.rpartition(".")
+    found: type[Config] = getattr(import_module(module), name)
+    return found
+
+
+class FamilyJob(StageJob, Job):
+    """Settings of a stage of families: those of its rung, under the name of the family, and those of `Job`."""
+
+    family: str
+    rung: Part = Field(validation_alias=AliasChoices(*families()))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_family(cls, values: Values) -> Values:
+        return values | {"family": next(key for key in values if key in families())}
+
+    @classmethod
+    def parts(cls, values: Values) -> dict[str, type[Config]]:
+        """The class of the rung."""
+        return {key: families()[key].settings(value) for key, value in values.items() if key in families()}
+
+    @property
+    def name(self) -> str:
+        """The name of the rung."""
+        return self.rung.name  # type: ignore[attr-defined,no-any-return]  # every rung's class is a `Listed`
+
+    def values(self) -> Values:
+        """As plain values, as in the resolved file."""
+        absent = type(self).model_fields.keys() - self.model_fields_set | {"family", "rung"}
+        rung = self.rung.model_dump(mode="json", by_alias=True)
+        return {self.family: rung} | self.model_dump(mode="json", by_alias=True, exclude=absent)
+
+
+class ReportJob(StageJob):
+    """Settings of the stage `report`: family → rung → its title."""
+
+    rungs: dict[Name, dict[Name, RungTitle]]
+
+
+JOBS = {
+    "corpus": "pipeline.corpus.CorpusJob",
+    "filter": "pipeline.filter.FilterJob",
+    "clean": "pipeline.clean.CleanJob",
+    "demonstrate": "pipeline.demonstrate.DemonstrateJob",
+    "tokenize": "pipeline.tokenize.TokenizeJob",
+    "vocab": "pipeline.vocab.VocabJob",
+    "cooccur": "pipeline.cooccur.CooccurJob",
+    "watch": "pipeline.watch.WatchJob",
+    "take": "pipeline.take.ImportJob",
+    "prefer": "pipeline.prefer.PreferJob",
+    "train": "pipeline.settings.schema.FamilyJob",
+    "evaluate": "pipeline.settings.schema.FamilyJob",
+    "measure": "pipeline.settings.schema.FamilyJob",
+    "report": "pipeline.settings.schema.ReportJob",
 }
+"""Module of pipeline/ → the class of its settings, which stands beside the work where it has libraries to load."""
 
 
-def schema(stage: str, values: Values) -> type[Config]:
-    """Schema of a stage's settings; the values determine the corpus kind or rung class that checks its own part."""
-    parts: dict[str, Any] = {}
-    for key, value in values.items():
-        if key in FIELDS:
-            found = _found(FIELDS[key])
-            parts[key] = (list[found] if key == "countings" else found, ...)  # type: ignore[valid-type]
-        elif key in families():
-            parts[key] = (families()[key].settings(value), ...)
-    if "corpus" in values:
-        parts["corpus"] = (_corpus(values["side"], values["corpus"]), ...)
-    if "clean" in values:
-        parts["clean"] = (_found(SIDES[values["side"]].cleaning), ...)
-    return create_model(f"{stage}_job", __base__=Config, **parts)
+def job_class(stage: str) -> type[StageJob]:
+    """The class of a stage's settings."""
+    found = locate_settings(JOBS[plan.stages()[stage].module])
+    assert issubclass(found, StageJob)
+    return found
 
 
-def _corpus(side: str, value: Values) -> type[Config]:
-    source: Any = _found(source_of(side, value).settings)
-    maker = (str, Field(alias="_maker_"))
-    languages: dict[str, Any] = dict.fromkeys(SIDES[side].languages, (str | None, None))
-    common: Any = {"kind": (str, ...), "iid": (bool, True), "source": (source, ...), "maker": maker}
-    if side == "text":
-        common["rows"] = (Literal["stream", "documents"], "stream")  # of language models: conf/lm
-    return create_model("corpus", __base__=Config, **common, **languages)
+def keys(stage: str, values: Values) -> list[str]:
+    """Every key of a stage's settings, for these values."""
+    kind = job_class(stage)
+    parts = kind.parts(with_unwatched(values)).items()
+    return [*errors.keys(kind), *(f"{key}.{inner}" for key, part in parts for inner in errors.keys(part))]
 
 
 def source_of(side: str, value: Values) -> Source:
@@ -153,16 +202,26 @@ def source_of(side: str, value: Values) -> Source:
     return sources[value["kind"]]
 
 
-def checked(stage: str, values: Values, file_of: Callable[[tuple[str, ...]], str]) -> Config:
+def checked(stage: str, values: Values, file_of: Callable[[tuple[str, ...]], str]) -> StageJob:
     """The plain values of a job as its settings.
 
     Raises:
         InputError: all problems, each with the file to edit.
     """
-    whole = with_unwatched(values)
-    kind = schema(stage, whole)
-    with explain(file_of, kind=kind):
-        return kind.model_validate(whole)
+    whole, kind = with_unwatched(values), job_class(stage)
+    with explain(file_of, known=lambda: keys(stage, values)):
+        return kind.model_validate(whole, context=kind.parts(whole))
+
+
+def checked_rung(family: str, values: Values, file_of: Callable[[tuple[str, ...]], str]) -> Config:
+    """The plain values of a rung as its settings.
+
+    Raises:
+        InputError: as `checked`.
+    """
+    kind = families()[family].settings(values)
+    with explain(file_of, prefix=(family,), known=lambda: errors.keys(kind)):
+        return kind.model_validate(values)
 
 
 def file_of(config: Mapping[str, Any]) -> Callable[[tuple[str, ...]], str]:
@@ -235,105 +294,3 @@ def with_unwatched(values: Values) -> Values:
         *parts, last = key.split(".")
         reduce(lambda found, part: found.setdefault(part, {}), parts, whole)[last] = value
     return whole
-
-
-# ---- what stages read of their settings: the classes are created above, so these say it to type checkers and readers
-
-
-class Named(Protocol):
-    """A rung, by its name."""
-
-    name: str
-
-
-class MadeBy(Named, Protocol):
-    """A rung, and the dotted path of the function that trains it."""
-
-    maker: str
-
-
-class ChosenCorpus(Protocol):
-    """A corpus: the dotted path of the function that reads or draws it, and that function's settings."""
-
-    maker: str
-    source: Config
-
-
-class CorpusJob(Protocol):
-    """Settings of the stage `corpus`."""
-
-    side: str
-    corpus: ChosenCorpus
-
-
-class CleanJob(Protocol):
-    """Settings of the stage `clean`."""
-
-    side: str
-    clean: Config
-    seed: int
-
-
-class DemonstrateJob(CorpusJob, CleanJob, Protocol):
-    """Settings of the stage `demonstrate`."""
-
-
-class FilterJob(Protocol):
-    """Settings of the stage `filter`."""
-
-    filter: "FilterConfig"
-    seed: int
-
-
-class TokenizeJob(Protocol):
-    """Settings of the stage `tokenize`."""
-
-    side: str
-    tokenizer: "TokenizerConfig"
-    shared_tokenizer: bool
-
-
-class VocabJob(Protocol):
-    """Settings of the stage `vocab`."""
-
-    words: "VocabularyConfig"
-
-
-class CooccurJob(Protocol):
-    """Settings of the stage `cooccur`."""
-
-    countings: "list[AnyCounting]"
-
-
-class ImportJob(Protocol):
-    """Settings of the stage `take`."""
-
-    given: ImportedModel
-
-
-class WatchJob(Protocol):
-    """Settings of the stage `watch`. inputs: rung → what it reads."""
-
-    family: str
-    inputs: dict[str, list[str]]
-
-
-class TrackedSettings(Protocol):
-    """Settings of a stage that has a run in MLflow: those of its rung, under the name of the family, and a seed."""
-
-    seed: int
-
-    def model_dump(self, *, mode: str = ..., by_alias: bool = ...) -> Values:
-        """As plain values."""
-
-
-class FamilySettings(TrackedSettings, Job, Protocol):
-    """Settings of a stage of families: those of its rung, and those of `Job` that dvc.yaml lists for it."""
-
-
-class PreferJob(TrackedSettings, Protocol):
-    """Settings of the stage `prefer`."""
-
-    instruct: Named
-    preferences: "PreferencesConfig"
-    wanted: bool

@@ -27,47 +27,45 @@ from typing import Any, TypeVar
 
 from langladder.evaluation.more_labels import FEWEST
 from langladder.families.folds import PARTS, Part, fold_folder, part_folder
+from pipeline.settings.schema import FamilyJob
 
-J = TypeVar("J")
+J = TypeVar("J", bound=FamilyJob)
 
 
-def trainings(job: J, family: str, folder: Path) -> Iterator[tuple[Path, J]]:
+def trainings(job: J, folder: Path) -> Iterator[tuple[Path, J]]:
     """The folder of each seed's training, and the job for that training alone; the rung's own comes first.
 
     Args:
         folder: of the rung.
     """
-    whole: Any = job
-    rung = getattr(whole, family)
+    rung: Any = job.rung
     yield folder, job
     for number in range(2, getattr(rung, "seeds", 1) + 1):
-        update: dict[str, object] = {family: rung.model_copy(update=_base(rung, number))}
-        if hasattr(whole, "seed"):
-            update["seed"] = whole.seed + number - 1
-        yield folder_of(folder, number), whole.model_copy(update=update)
+        update: dict[str, object] = {"rung": rung.model_copy(update=_base(rung, number))}
+        if "seed" in job.model_fields_set:
+            update["seed"] = job.seed + number - 1
+        yield folder_of(folder, number), job.model_copy(update=update)
 
 
-def fold_trainings(job: J, family: str, folder: Path) -> Iterator[tuple[Path, J]]:
+def fold_trainings(job: J, folder: Path) -> Iterator[tuple[Path, J]]:
     """The same for each fold."""
-    whole: Any = job
-    rung = getattr(whole, family)
+    rung: Any = job.rung
     folds = getattr(rung, "folds", 1)
     for number in range(1, folds + 1) if folds > 1 else ():
         own = rung.model_copy(update={"fold": Part(number=number, of=folds), "folds": 1})
-        yield fold_folder(folder, number), whole.model_copy(update={family: own})
+        yield fold_folder(folder, number), job.model_copy(update={"rung": own})
 
 
-def part_trainings(job: J, family: str, folder: Path, texts: int) -> Iterator[tuple[Path, J]]:
+def part_trainings(job: J, folder: Path, texts: int) -> Iterator[tuple[Path, J]]:
     """The same for each part of the training texts; none if there are too few texts.
 
     Args:
         texts: how many there are.
     """
-    whole: Any = job
-    rung = getattr(whole, family)
+    rung: Any = job.rung
     for part in PARTS if getattr(rung, "learning_curve", False) and texts >= FEWEST else ():
         own = rung.model_copy(update={"part": part, "folds": 1, "learning_curve": False})
-        yield part_folder(folder, part), whole.model_copy(update={family: own})
+        yield part_folder(folder, part), job.model_copy(update={"rung": own})
 
 
 def folder_of(rung: Path, number: int) -> Path:

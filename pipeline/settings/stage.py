@@ -33,13 +33,12 @@ from langladder.ground.atomic import check_file, check_folder, disk_error, expla
 from langladder.ground.errors import InputError
 from langladder.ground.memory import out_of_memory
 from langladder.ground.ranks import first
-from langladder.ground.schema import Config
 from pipeline import ROOT
 from pipeline.settings import checks, compose, errors, needed, params, plan, resources, run_folder, schema, sweeps
 from pipeline.settings.errors import combined
 from pipeline.settings.launch import end_with_starter, others
 from pipeline.settings.resources import compute_with
-from pipeline.settings.schema import with_unwatched
+from pipeline.settings.schema import FamilyJob, StageJob
 from pipeline.settings.yaml_files import Values, read_yaml
 from pipeline.tracking.job import Finished, OtherProcess, skip_finished
 
@@ -213,7 +212,7 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
         The figure that a search optimises.
     """
     (values, settings), out = _composed(name, config), Path(HydraConfig.get().runtime.output_dir)
-    family = plan.stages()[name].family
+    family = settings.family if isinstance(settings, FamilyJob) else None
     if sweeps.swept():
         run_folder.check_below(str(out), HydraConfig.get().sweep.dir)
     _check_output(name, settings, out)
@@ -223,7 +222,7 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
     try:
         with _progress(name), resources.engine(settings, name), others(name, name, values, settings):
             run(settings, out)
-        figures = sweeps.written(out, name, getattr(settings, family).name) if family else {}
+        figures = sweeps.written(out, name, settings.name) if isinstance(settings, FamilyJob) else {}
     except Finished as done:
         print(f"{', '.join(_task())}: {done}")
         figures = dict(done.figures)
@@ -234,14 +233,13 @@ def _single(name: str, run: Run, config: DictConfig) -> float | None:
     return sweeps.objective(family, config.objective, figures) if sweeps.swept() else None
 
 
-def _check_output(name: str, settings: Config, out: Path) -> None:
+def _check_output(name: str, settings: StageJob, out: Path) -> None:
     """Check before the work that its outputs can be written.
 
     Raises:
         InputError: a stage must not replace what is there.
     """
-    stage = plan.stages()[name]
-    job = getattr(settings, stage.family).name if stage.family else getattr(settings, "side", "")
+    job = settings.name if isinstance(settings, FamilyJob) else getattr(settings, "side", "")
     for declared in plan.outputs_of(name):
         path = PurePosixPath(re.sub(r"\$\{[^}]+\}", lambda _: job, declared))
         if job or "${" not in declared:
@@ -256,14 +254,14 @@ def _progress(title: str) -> Iterator[None]:
         yield
 
 
-def _resolved(name: str, config: DictConfig) -> tuple[Values, Config]:
+def _resolved(name: str, config: DictConfig) -> tuple[Values, StageJob]:
     """Settings of a job from its file in resolved/, and overrides on the command line."""
     values = compose.plain(config)
     file = values.pop("_job_")
     return values, schema.checked(name, values, lambda _: file)
 
 
-def _composed(name: str, config: DictConfig) -> tuple[Values, Config]:
+def _composed(name: str, config: DictConfig) -> tuple[Values, StageJob]:
     """Settings of a job from the whole composition of a single run or a sweep."""
     chosen, stage = params.load(), plan.stages()[name]
     typed = [override.key_or_group for override in OverridesParser.create().parse_overrides(_task())]
@@ -281,7 +279,7 @@ def _composed(name: str, config: DictConfig) -> tuple[Values, Config]:
 
     values = compose.job_values(stage, name, everything, own, chosen, rung)
     settings = schema.checked(name, values, _place_of(config, typed))
-    _refuse_unread(stage, typed, [*errors.keys(type(settings))])
+    _refuse_unread(stage, typed, schema.keys(name, values))
     return values, settings
 
 
@@ -360,8 +358,7 @@ def _known(name: str) -> list[str]:
             side = typed.get("side", "text")
             job = (side if side in SIDES else "text") if "side" in stage.keys else name
         values = compose.Compositions.prepared(chosen).job(plan.Job(stage, job))
-        known = [*errors.keys(schema.schema(name, with_unwatched(values)))]
-        parts = {key: tuple(key.split(".")) for key in known}
+        parts = {key: tuple(key.split(".")) for key in schema.keys(name, values)}
         return [schema.typed_as(own, job)[0] if own[0] in ("corpus", "clean") else key for key, own in parts.items()]
     return []
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from langladder.families import families
-from langladder.families.family import Make
+from langladder.families.family import Listed, Make
 from langladder.ground.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.progress import working
@@ -21,7 +21,7 @@ from langladder.ground.schema import locate_function
 from langladder.models.making import Run
 from pipeline import ROOT
 from pipeline.settings.run_folder import OUTPUT
-from pipeline.settings.schema import RESOURCES, MadeBy, TrackedSettings, split_unwatched
+from pipeline.settings.schema import RESOURCES, FamilyJob, split_unwatched
 from pipeline.settings.yaml_files import Values
 from pipeline.tracking import lineage, processes, run, store
 from pipeline.tracking.fingerprint import digest, fingerprint, home
@@ -58,7 +58,7 @@ class TrackedJob:
             write_text(folder / "README.md", model_card(folder, loading=family.loading or ANY, limits=family.limits))
         self.run.folder = target
 
-    def maker(self, rung: MadeBy, seed: int) -> Make:
+    def maker(self, rung: Listed, seed: int) -> Make:
         """The function that makes the rung, which reports to this run and keeps its checkpoints here.
 
         Raises:
@@ -67,7 +67,7 @@ class TrackedJob:
 
         def make(start: Any, *data: Any, **more: Any) -> Any:
             with working("loading what makes it"):  # Lightning loads slowly: only if needed
-                function = locate_function(rung.maker)
+                function = locate_function(str(rung.maker))
             logger = self.run.lightning_logger if first() else None
             result = function(start, *data, run=Run(seed, self.checkpoints, logger), **more)
             if not first():
@@ -83,7 +83,7 @@ class TrackedJob:
 
 
 @contextmanager
-def tracked_job(family: str, stage: str, job: TrackedSettings, inputs: Mapping[str, Path]) -> Iterator[TrackedJob]:
+def tracked_job(stage: str, job: FamilyJob, inputs: Mapping[str, Path]) -> Iterator[TrackedJob]:
     """Open the MLflow run of a job on one rung; remove its checkpoints when it has succeeded.
 
     A job of the same name that runs at the same time (in a sweep) has a run and checkpoints of its own.
@@ -95,7 +95,7 @@ def tracked_job(family: str, stage: str, job: TrackedSettings, inputs: Mapping[s
     Raises:
         Finished: it has finished before, and `skip_finished` is set.
     """
-    settings = job.model_dump(mode="json", by_alias=True)
+    settings, family = job.values(), job.family
     evaluates = "model" in inputs  # its inputs are in its own provenance
     paths = dict(inputs) | ({} if evaluates else lineage.own_inputs(family, settings[family]))
     hashes = {name: digest(path) for name, path in paths.items()}

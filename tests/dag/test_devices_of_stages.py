@@ -15,6 +15,7 @@ from langladder.ground.ranks import Ranks, address, ranks
 from langladder.ground.schema import Config
 from langladder.tasks.settings import LMTrainingConfig
 from pipeline.settings.launch import others
+from pipeline.settings.schema import FamilyJob
 from tests.dag.project_copy import ENVIRONMENT, copy_project, edit, run, smallest
 
 LM = ["pipeline.train", "lm", "-cd", "resolved/train_lm", "-cn", "gpt", "lm.model.dropout=0"]
@@ -29,14 +30,10 @@ class Rung(Config):
     training: LMTrainingConfig
 
 
-class Job(Config):
+def job(**training: object) -> FamilyJob:
     """A stage's settings."""
-
-    lm: Rung
-
-
-def job(**training: object) -> Job:
-    return Job.model_validate({"lm": {"training": {"batch_size": 8, "accelerator": "cpu"} | training}})
+    rung = Rung.model_validate({"training": {"batch_size": 8, "accelerator": "cpu"} | training})
+    return FamilyJob.model_construct(family="lm", rung=rung)
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ def job(group: str, name: str) -> Any:
     """The job's settings, composed and checked as the pipeline does."""
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         values = compositions().rung(group, name)
-    return getattr(schema.checked(group, {group: values}, str), group)
+    return schema.checked_rung(group, values, str)
 
 
 @pytest.fixture(scope="module")

@@ -44,8 +44,7 @@ def job(name: str) -> Any:
     """The task's settings, composed and checked as the pipeline does."""
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         values = compositions().rung("prompt", name)
-    checked: Any = schema.checked("prompt", {"prompt": values}, str)
-    return checked.prompt
+    return schema.checked_rung("prompt", values, str)
 
 
 def declared(name: str, data: Data) -> Data:

@@ -83,10 +83,8 @@ def rungs() -> dict[str, tuple[type[NeuralClassifier], dict[str, Any]]]:
         values[name].pop("year")  # said for the reader alone
         kind = locate(values[name]["_target_"])
         if issubclass(kind, NeuralClassifier):
-            job: Any = schema.schema("train_classifier", {"classifier": values[name]}).model_validate(
-                {"classifier": values[name]}
-            )
-            found[name] = (kind, job.classifier.model.model_dump())
+            rung: Any = schema.checked_rung("classifier", values[name], str)
+            found[name] = (kind, rung.model.model_dump())
     return found
 
 

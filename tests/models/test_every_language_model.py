@@ -73,8 +73,8 @@ def rungs() -> dict[str, tuple[type[LanguageModel], dict[str, object]]]:
     found: dict[str, tuple[type[LanguageModel], dict[str, object]]] = {}
     for name in names:
         values[name].pop("year")  # said for the reader alone
-        job: Any = schema.schema("train_lm", {"lm": values[name]}).model_validate({"lm": values[name]})
-        found[name] = (locate(job.lm.target), job.lm.model.model_dump())
+        rung: Any = schema.checked_rung("lm", values[name], str)
+        found[name] = (locate(rung.target), rung.model.model_dump())
     return found
 
 

@@ -53,8 +53,8 @@ def rungs() -> dict[str, tuple[Any, Any]]:
     found = {}
     for name in names:
         values[name].pop("year")  # said for the reader alone
-        rung: Any = schema.checked("rung", {"tagger": values[name]}, lambda _, name=name: f"conf/tagger/{name}.yaml")
-        found[name] = (locate(rung.tagger.target), rung.tagger.model)
+        rung: Any = schema.checked_rung("tagger", values[name], lambda _, name=name: f"conf/tagger/{name}.yaml")
+        found[name] = (locate(rung.target), rung.model)
     return found
 
 

@@ -65,9 +65,8 @@ def rungs() -> dict[str, tuple[type[Translator], dict[str, Any]]]:
     found: dict[str, tuple[type[Translator], dict[str, Any]]] = {}
     for name in names:
         values[name].pop("year")  # said for the reader alone
-        given = {"translator": values[name]}
-        job: Any = schema.schema("train_translator", given).model_validate(given)
-        found[name] = (locate(job.translator.target), job.translator.model.model_dump())
+        rung: Any = schema.checked_rung("translator", values[name], str)
+        found[name] = (locate(rung.target), rung.model.model_dump())
     return found
 
 

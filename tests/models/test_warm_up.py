@@ -55,8 +55,7 @@ for name, values in jobs.items():
     ladder = {"embed": "embedding", "train_lm": "lm"}.get(stage)
     if ladder is None:
         continue
-    values = with_unwatched(values)
-    job = getattr(schema.schema(stage, values).model_validate(values), ladder)
+    job: Any = schema.checked_rung(ladder, with_unwatched(values)[ladder], str)
     kind = locate(job.target)
     if issubclass(kind, CountedLanguageModel):
         model = kind(job.model, 100)

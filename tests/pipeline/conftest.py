@@ -19,7 +19,9 @@ class FakeJob:
         rung = {"name": "lstm", "title": "LSTM", "_target_": "langladder.models.language.recurrent.RecurrentLM"}
         self.settings = {"seed": 1, "lm": rung | {"model": model, "training": training}, "code": "c0de"} | changes
 
-    def model_dump(self, **_: Any) -> dict[str, Any]:
+    family = "lm"
+
+    def values(self) -> dict[str, Any]:
         return self.settings
 
 

@@ -36,7 +36,7 @@ def registry(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def make(job: Any, **changes: Any) -> TrackedJob:
     """A run that makes a small GPT."""
     tokenizer = train_tokenizer(LINES, TokenizerConfig(kind="word", vocab_size=None))
-    with tracked_job("lm", "train_lm", job(**changes), {}) as work:
+    with tracked_job("train_lm", job(**changes), {}) as work:
         with work.artefact(PLACE) as folder:
             GPT(GPT.Config(context=16, width=8, layers=1, heads=2), tokenizer.vocab_size).save(folder)
             tokenizer.save(folder / "tokenizer.json")
@@ -98,7 +98,7 @@ def test_a_project_that_was_moved_or_copied_begins_new_experiments(
     make(job)
     assert runs("register", str(PLACE), "--alias", "champion").exit_code == 0
     run_id = make(job, seed=4).run.run_id  # in its place: a model that MLflow has no copy of
-    with pytest.raises(KeyError), tracked_job("lm", "train_lm", job(seed=2), {}) as interrupted:
+    with pytest.raises(KeyError), tracked_job("train_lm", job(seed=2), {}) as interrupted:
         raise KeyError
     before = content(first)
     (shutil.move if how == "moved" else shutil.copytree)(first, new)
@@ -106,7 +106,7 @@ def test_a_project_that_was_moved_or_copied_begins_new_experiments(
     assert runs("uri").output.strip() == f"sqlite:///{new / 'mlflow.db'}"  # with which `make ui` begins
     refused = runs("register", str(PLACE))
     assert refused.exit_code != 0 and "before the project was moved or copied" in refused.output
-    with tracked_job("lm", "train_lm", job(seed=2), {}) as resumed:
+    with tracked_job("train_lm", job(seed=2), {}) as resumed:
         assert resumed.run.run_id != interrupted.run.run_id
     assert "begins anew here" in capsys.readouterr().err
     assert store.client().get_run(run_id).data.metrics["validation_loss"] == 1.25

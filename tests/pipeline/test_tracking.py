@@ -76,13 +76,13 @@ def test_jobs_that_begin_at_once_name_the_same_data() -> None:
 
 def test_an_interrupted_training_goes_on_in_its_run(checkout: Path, job: Any) -> None:
     """The second process repeats some steps (its checkpoint is older) and does not know others' points."""
-    with pytest.raises(RuntimeError), tracked_job("lm", "train_lm", job(), {}) as work:
+    with pytest.raises(RuntimeError), tracked_job("train_lm", job(), {}) as work:
         log(work, ROWS[:6])
         [run] = runs()
         assert run.info.status == "RUNNING"  # the end of `fit` is not the end of the job
         raise RuntimeError("the machine fails")
     assert [run.info.status for run in runs()] == ["FAILED"]
-    with tracked_job("lm", "train_lm", job(), {}) as work:
+    with tracked_job("train_lm", job(), {}) as work:
         assert [run.info.status for run in runs()] == ["RUNNING"]
         log(work, [row | {"train_loss": 0.123} for row in ROWS[4:6]] + ROWS[6:9])
         work.write_curve(Path("curve.csv"), ROWS)
@@ -98,7 +98,7 @@ def test_an_interrupted_training_goes_on_in_its_run(checkout: Path, job: Any) ->
 
 def test_the_same_job_again_after_success_is_a_new_run(job: Any) -> None:
     for _ in range(2):
-        with tracked_job("lm", "train_lm", job(), {}):
+        with tracked_job("train_lm", job(), {}):
             pass
     assert [run.info.status for run in runs()] == ["FINISHED", "FINISHED"]
 
@@ -110,11 +110,11 @@ def test_a_job_that_dvc_has_not_recorded_goes_on_in_the_run_that_it_had_finished
     monkeypatch.setenv("DVC_STAGE", "train_lm@lstm")
     for unrecorded in (True, True, False, True):
         monkeypatch.setattr(processes, "unrecorded", lambda value=unrecorded: value)
-        with tracked_job("lm", "train_lm", job(), {}) as work:
+        with tracked_job("train_lm", job(), {}) as work:
             log(work, ROWS[:3])
     assert [run.info.status for run in runs()] == ["FINISHED", "FINISHED"]
     assert all(points(run) == [(row["step"], row["train_loss"]) for row in ROWS[:3]] for run in runs())
-    with tracked_job("lm", "train_lm", job(seed=2), {}):  # another job
+    with tracked_job("train_lm", job(seed=2), {}):  # another job
         pass
     assert len(runs()) == 3 and not list((checkout / "checkpoints").iterdir())
 
@@ -145,9 +145,9 @@ def test_whether_dvc_was_told_to_run_a_job_again(words: list[str], found: bool, 
 
 
 def test_the_most_complete_of_two_finished_runs_is_found(job: Any) -> None:
-    with tracked_job("lm", "train_lm", job(), {}) as work:
+    with tracked_job("train_lm", job(), {}) as work:
         work.run.metrics({"seconds": 1.0, "tokens_per_second": 5.0})
-    with tracked_job("lm", "train_lm", job(), {}) as work:
+    with tracked_job("train_lm", job(), {}) as work:
         work.run.metrics({"seconds": 1.0})
     whole, poor = runs()
     client = store.client()
@@ -181,7 +181,7 @@ CHILD = """
     sys.path.insert(0, {tests!r})
     from conftest import FakeJob
     from pipeline.tracking.job import tracked_job
-    with tracked_job("lm", "train_lm", FakeJob(), {{}}) as work:
+    with tracked_job("train_lm", FakeJob(), {{}}) as work:
         work.run._curve_point({{"train_loss": 0.5}}, 5)
         print("open", flush=True)
         time.sleep(100)
@@ -215,7 +215,7 @@ def interruptible() -> Iterator[None]:
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_job_that_is_told_to_end_leaves_its_run_killed(job: Any, signum: int) -> None:
     before = signal.getsignal(signum)
-    with pytest.raises((SystemExit, KeyboardInterrupt)), tracked_job("lm", "train_lm", job(), {}):
+    with pytest.raises((SystemExit, KeyboardInterrupt)), tracked_job("train_lm", job(), {}):
         signal.raise_signal(signum)
     assert [run.info.status for run in runs()] == ["KILLED"]
     assert signal.getsignal(signum) == before
@@ -224,15 +224,15 @@ def test_a_job_that_is_told_to_end_leaves_its_run_killed(job: Any, signum: int) 
 @pytest.mark.long
 def test_a_process_killed_outright(child: Any, job: Any) -> None:
     """While it lives, its run is its own; dead, the same job goes on with it, and another job ends it."""
-    with tracked_job("lm", "train_lm", job(), {}) as beside:
+    with tracked_job("train_lm", job(), {}) as beside:
         assert beside.checkpoints.name == f"{beside.fingerprint}-{os.getpid()}"
     assert [run.info.status for run in runs()] == ["RUNNING", "FINISHED"]
     child.kill()
     child.wait()
     assert [run.info.status for run in runs()] == ["KILLED", "FINISHED"]
-    with tracked_job("lm", "train_lm", job(seed=2), {}):
+    with tracked_job("train_lm", job(seed=2), {}):
         assert [run.info.status for run in runs()] == ["KILLED", "FINISHED", "RUNNING"]
-    with tracked_job("lm", "train_lm", job(), {}):
+    with tracked_job("train_lm", job(), {}):
         assert [run.info.status for run in runs()] == ["RUNNING", "FINISHED", "FINISHED"]
     assert points(runs()[0]) == [(5, 0.5)]
 
@@ -263,7 +263,7 @@ def test_only_the_dead_of_this_place_are_ended(job: Any) -> None:
     for name, (process, _) in named.items():
         tags = {"process": process, "mlflow.runName": name}
         client.create_run(experiments["language models"], tags=tags)
-    with tracked_job("lm", "train_lm", job(), {}):
+    with tracked_job("train_lm", job(), {}):
         pass
     found = {run.info.run_name: run.info.status for run in runs()}
     assert found == {name: status for name, (_, status) in named.items()} | {"train_lm lstm": "FINISHED"}
@@ -284,12 +284,12 @@ def test_what_the_run_says_of_its_job(checkout: Path, job: Any) -> None:
     (checkout / "data" / "tokens").write_text("1 2 3")
     folder = checkout / "models" / "lm" / "lstm"
     folder.mkdir(parents=True)
-    with tracked_job("lm", "train_lm", job(), {"tokens": Path("data/tokens")}) as training:
+    with tracked_job("train_lm", job(), {"tokens": Path("data/tokens")}) as training:
         (folder / "provenance.json").write_text(json.dumps(training.provenance))
         training.run.folder = folder
         training.run.metrics({"seconds": 2.0})
         training.run.file("timed.json", {"a": 1})
-    with tracked_job("lm", "evaluate_lm", job(), {"model": folder}) as evaluation:
+    with tracked_job("evaluate_lm", job(), {"model": folder}) as evaluation:
         evaluation.run.test_scores(folder, {"perplexity": 9.5, "words": 3, "floor": None})
     client = store.client()
     trained, evaluated = (client.get_run(run.info.run_id) for run in runs())
@@ -339,7 +339,7 @@ def test_an_artefact_does_not_say_which_engine_read_the_corpus(job: Any) -> None
     """Its bytes are the same on all."""
     said = []
     for engine in ({"kind": "local"}, {"kind": "dask"}):
-        with tracked_job("lm", "train_lm", job(engine=engine, memory="4GB"), {}) as work:
+        with tracked_job("train_lm", job(engine=engine, memory="4GB"), {}) as work:
             said.append(work.provenance)
     assert said[0] == said[1] and said[0]["settings"]["seed"] == 1
 
@@ -347,10 +347,10 @@ def test_an_artefact_does_not_say_which_engine_read_the_corpus(job: Any) -> None
 def test_scores_are_added_once(checkout: Path, job: Any) -> None:
     folder = checkout / "model"
     folder.mkdir()
-    with tracked_job("lm", "train_lm", job(), {}) as training:
+    with tracked_job("train_lm", job(), {}) as training:
         (folder / "provenance.json").write_text(json.dumps(training.provenance))
     for value in (9.5, 9.5, 9.0):
-        with tracked_job("lm", "evaluate_lm", job(), {"model": folder}) as evaluation:
+        with tracked_job("evaluate_lm", job(), {"model": folder}) as evaluation:
             evaluation.run.test_scores(folder, {"perplexity": value})
     assert [value for _, value in points(runs()[0], "test_perplexity")] == [9.5, 9.0]
     assert runs()[0].data.metrics["test_perplexity"] == 9.0
@@ -359,7 +359,7 @@ def test_scores_are_added_once(checkout: Path, job: Any) -> None:
 def test_a_sweep_says_the_size_of_its_own_composition(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     composed = dict.fromkeys(run_facts.CHOSEN, "x") | {"size": "tiny"}
     use_hydra(monkeypatch, [], choices=composed)
-    with tracked_job("lm", "train_lm", job(), {}):
+    with tracked_job("train_lm", job(), {}):
         pass
     assert runs()[0].data.tags["size"] == "tiny"
 
@@ -384,7 +384,7 @@ def test_a_sweep_has_a_parent_that_knows_its_best_run(job: Any, monkeypatch: pyt
         use_hydra(
             monkeypatch, [f"lm.training.lr={rate}", "+lm.model.layers=1"], "multirun/train_lm/2026-01-02_03-04-05"
         )
-        with tracked_job("lm", "train_lm", job(seed=round(1 / rate)), {}) as work:
+        with tracked_job("train_lm", job(seed=round(1 / rate)), {}) as work:
             [parent] = [run for run in runs() if "sweep" in run.data.tags]
             assert parent.info.status == "RUNNING"
             work.run.metrics({"validation_perplexity_per_word": perplexity})
@@ -398,7 +398,7 @@ def test_a_sweep_has_a_parent_that_knows_its_best_run(job: Any, monkeypatch: pyt
     tags = {key: value for key, value in best.data.tags.items() if key.startswith("override.")}
     assert tags == {"override.lm.training.lr": "0.01", "override.lm.model.layers": "1"}
     use_hydra(monkeypatch, [], "multirun/train_lm/2026-01-02_03-04-06")
-    with pytest.raises(RuntimeError), tracked_job("lm", "train_lm", job(seed=7), {}):
+    with pytest.raises(RuntimeError), tracked_job("train_lm", job(seed=7), {}):
         raise RuntimeError
     failed = runs()[-2]
     assert (failed.data.tags["sweep"], failed.info.status) == ("train_lm/2026-01-02_03-04-06", "FAILED")
@@ -406,7 +406,7 @@ def test_a_sweep_has_a_parent_that_knows_its_best_run(job: Any, monkeypatch: pyt
 
 def test_a_single_run_has_its_overrides_and_no_parent(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     use_hydra(monkeypatch, ["seed=3"])
-    with tracked_job("lm", "train_lm", job(), {}):
+    with tracked_job("train_lm", job(), {}):
         pass
     [run] = runs()
     assert run.data.tags["overrides"] == "seed=3" and "mlflow.parentRunId" not in run.data.tags
@@ -415,10 +415,10 @@ def test_a_single_run_has_its_overrides_and_no_parent(job: Any, monkeypatch: pyt
 def test_runs_of_one_repro_share_a_tag(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(processes.REPRO, processes.repro_name(0, 4711))
     for seed in (1, 2):
-        with tracked_job("lm", "train_lm", job(seed=seed), {}):
+        with tracked_job("train_lm", job(seed=seed), {}):
             pass
     monkeypatch.delenv(processes.REPRO)
-    with tracked_job("lm", "train_lm", job(seed=3), {}):
+    with tracked_job("train_lm", job(seed=3), {}):
         pass
     shared = [run.data.tags.get("repro") for run in runs()]
     assert shared[0] == shared[1] and str(shared[0]).endswith(" (4711)") and shared[2] is None
@@ -445,14 +445,14 @@ def test_an_experiment_is_made_with_its_first_run(tmp_path: Path, job: Any, monk
     (tmp_path / "new").mkdir()
     assert CliRunner().invoke(main, ["prepare"]).exit_code == 0
     assert store.used() == {} and (tmp_path / "new" / "mlflow.db").is_file()
-    with tracked_job("lm", "train_lm", job(), {}):
+    with tracked_job("train_lm", job(), {}):
         pass
     assert list(store.used()) == ["language models"]
 
 
 def test_a_rung_has_its_colour(job: Any) -> None:
     for seed in (1, 2):
-        with tracked_job("lm", "train_lm", job(seed=seed), {}):
+        with tracked_job("train_lm", job(seed=seed), {}):
             pass
     colours = {run.data.tags["mlflow.runColor"] for run in runs()}
     assert colours == {run_facts.colour("lm", "lstm")}

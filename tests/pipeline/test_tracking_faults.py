@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("checkout")
 
 def refused(job: Any) -> str:
     """What a job says at its beginning: one line."""
-    with pytest.raises(InputError) as caught, tracked_job("lm", "train_lm", job(), {}):
+    with pytest.raises(InputError) as caught, tracked_job("train_lm", job(), {}):
         pytest.fail("the job began")
     message = str(caught.value)
     assert "\n" not in message and len(message) < 500
@@ -55,7 +55,7 @@ def test_a_locked_database(checkout: Path, job: Any) -> None:
     message = refused(job)
     holder.close()
     assert "mlflow.db" in message and "another process keeps it locked" in message
-    with tracked_job("lm", "train_lm", job(), {}):
+    with tracked_job("train_lm", job(), {}):
         pass
 
 
@@ -126,7 +126,7 @@ def typed(command: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.long
 def test_an_experiment_in_the_bin_is_brought_back_or_removed_by_the_advised_commands(job: Any) -> None:
-    with tracked_job("lm", "train_lm", job(), {}) as work:
+    with tracked_job("train_lm", job(), {}) as work:
         fingerprint = work.fingerprint
     experiment = store.find_runs(fingerprint)[0].info.experiment_id
     assert store.in_bin(fingerprint) == ""
@@ -162,7 +162,7 @@ def test_a_store_that_fails_later(
     job: Any, comes_back: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(runs, "EVERY", 0.0)
-    with tracked_job("lm", "train_lm", job(), {}) as work:
+    with tracked_job("train_lm", job(), {}) as work:
         failing = Failing(work.run.client)
         work.run.client = failing  # type: ignore[assignment]
         logger = work.run.lightning_logger()

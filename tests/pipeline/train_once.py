@@ -21,7 +21,7 @@ def train_once(job: Any) -> list[dict[str, Any]]:
     from langladder.tasks.settings import LMTrainingConfig
     from pipeline.tracking.job import tracked_job
 
-    with tracked_job("lm", "train_lm", job, {}) as work:
+    with tracked_job("train_lm", job, {}) as work:
         result = train_language_model(
             make_model("lstm"),
             make_stream(1),

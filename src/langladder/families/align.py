@@ -21,8 +21,8 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
-    from langladder.families.family import Job
     from langladder.families.instruct import AnsweringRung
+    from langladder.families.job import Job
 
 
 TRAINED = {

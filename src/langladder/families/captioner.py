@@ -8,7 +8,7 @@ from langladder.families.family import Configured, Evaluated, Family, Fields, Ma
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
-    from langladder.families.family import Job
+    from langladder.families.job import Job
 
 SCENES = Path("data/raw/scenes")
 

@@ -11,7 +11,7 @@ from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
     from langladder.experiments.experiment import Data, Experiment, ExperimentConfig
-    from langladder.families.family import Job
+    from langladder.families.job import Job
 
 
 class Claim(Listed):

@@ -24,7 +24,7 @@ from langladder.ground.schema import locate
 if TYPE_CHECKING:
     from langladder.evaluation.more_labels import MoreLabels
     from langladder.evaluation.predictions import Prediction
-    from langladder.families.family import Job
+    from langladder.families.job import Job
     from langladder.models.classification.classifier import Classifier
     from langladder.models.classification.neural_classifier import NeuralClassifier
 

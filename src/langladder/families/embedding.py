@@ -16,7 +16,7 @@ PROVIDED = ("microworld", "wordnet")  # lexicons and lists that are not the user
 if TYPE_CHECKING:
     from langladder.counts.stored import Counting
     from langladder.embeddings.postprocess import PostprocessConfig
-    from langladder.families.family import Job
+    from langladder.families.job import Job
 
     class WordVectorRung(Rung):
         """The part of a rung's file that the methods below read."""

@@ -12,7 +12,7 @@ TEST = Path("data/clean/text/test")
 
 
 if TYPE_CHECKING:
-    from langladder.families.family import Job
+    from langladder.families.job import Job
     from langladder.models.encoders.bert import BERT
     from langladder.tasks.settings import EncoderEvaluation, MaskedTraining
 

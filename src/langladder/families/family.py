@@ -21,10 +21,9 @@ from langladder.ground.schema import Config, Name, checked, locate
 
 if TYPE_CHECKING:
     from langladder.counts.stored import Counting
-    from langladder.decoding.limits import LengthForm
-    from langladder.evaluation.bleu import BleuChoice
     from langladder.evaluation.page import Work
     from langladder.evaluation.predictions import Prediction
+    from langladder.families.job import Job
     from langladder.models import making
     from langladder.models.base import Model
     from langladder.models.network import Network
@@ -107,38 +106,6 @@ class Configured(Protocol):
     """A class that can be the `_target_` of a rung's file: a model, a method for word vectors, a claim."""
 
     Config: ClassVar[type[schema.Config]]
-
-
-class EvaluationSettings(Protocol):
-    """The key `evaluation` of params.yaml: how rungs are evaluated and shown."""
-
-    prompts: list[str] | int
-    sample_tokens: int
-    temperature: float
-    beam: int
-    length_alpha: float
-    length_form: "LengthForm"
-    coverage: float
-    n_best: int
-    search_error_widths: list[int]
-    search_error_sentences: int
-    bleu_tokenize: "BleuChoice"
-    max_length: int
-    restrict_vocabulary: int | None
-    neighbours: int
-
-
-class Job(Protocol):
-    """Settings of a stage besides those of the rung. Each stage has only those that dvc.yaml lists for it."""
-
-    seed: int
-    evaluation: EvaluationSettings
-    paths: Config
-    beam: int
-    bleu_tokenize: "BleuChoice | None"
-    lms: Sequence[str]
-    tunes: Sequence[str]
-    agreement: str
 
 
 class Listed(Config):

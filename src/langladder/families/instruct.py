@@ -12,7 +12,7 @@ from langladder.families.lm import TOKENS
 from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
-    from langladder.families.family import Job
+    from langladder.families.job import Job
     from langladder.models.language.language_model import LanguageModel
     from langladder.models.making import TrainingResult
     from langladder.text.labelled.instructions import Dialogue

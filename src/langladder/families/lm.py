@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from langladder.evaluation.page import Work
     from langladder.evaluation.predictions import Prediction
     from langladder.evaluation.word_vectors import WordVectorsPage
-    from langladder.families.family import Job
+    from langladder.families.job import Job
     from langladder.models.language.language_model import LanguageModel
     from langladder.models.making import TrainingResult
     from langladder.tasks.settings import LMTrainingConfig

@@ -9,7 +9,7 @@ from langladder.families.family import Values
 if TYPE_CHECKING:
     from langladder.experiments.experiment import Data
     from langladder.families.claim import Claim
-    from langladder.families.family import Job
+    from langladder.families.job import Job
 
 
 class ProbeFamily(ClaimFamily):

@@ -14,7 +14,7 @@ from langladder.families.probe import title_of
 if TYPE_CHECKING:
     from langladder.experiments.experiment import Data
     from langladder.families.claim import Claim
-    from langladder.families.family import Job
+    from langladder.families.job import Job
 
 READ = {"labels": "clean/labels", "text": "clean/text"}  # kind of source → the data that it reads
 

@@ -21,7 +21,7 @@ from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
     from langladder.evaluation.predictions import Prediction
-    from langladder.families.family import Job
+    from langladder.families.job import Job
     from langladder.models.reading.network_reader import AnyReader
 
 QUESTIONS = Path("data/raw/questions")

@@ -12,7 +12,7 @@ from langladder.families.instruct import INSTRUCTIONS, dialogues
 from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
-    from langladder.families.family import Job
+    from langladder.families.job import Job
     from langladder.tasks.settings import RewardTraining
 
     class RewardRung(Rung):

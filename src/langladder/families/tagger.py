@@ -22,7 +22,7 @@ from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
     from langladder.evaluation.predictions import Prediction
-    from langladder.families.family import Job
+    from langladder.families.job import Job
 
 TAGS = Path("data/clean/tags")
 

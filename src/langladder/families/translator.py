@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from langladder.evaluation.predictions import Prediction
-    from langladder.families.family import Job
+    from langladder.families.job import Job
     from langladder.models.translation.translator import Translator
     from langladder.text.tokenize.tokenizers import Tokenizer
 

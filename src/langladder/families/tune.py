@@ -11,7 +11,7 @@ from langladder.families.lm import TOKENIZER, LanguageModelFamily, scored, strea
 from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
-    from langladder.families.family import Job
+    from langladder.families.job import Job
     from langladder.families.lm import LanguageModelRung
 
 
