@@ -5,35 +5,10 @@ The kinds are the families' names; a rung that started from another has the kind
 
 from pathlib import Path
 
+from langladder.families import families, kinds
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
-from langladder.models.classification.classifier import Classifier
-from langladder.models.encoders.encoder import Encoder
-from langladder.models.language.instructed import InstructedGPT
-from langladder.models.language.language_model import LanguageModel
-from langladder.models.language.neural import NeuralLanguageModel
-from langladder.models.reading.reader import Reader
-from langladder.models.recognizer import Recognizer
-from langladder.models.reward import RewardModel
 from langladder.models.saving import located
-from langladder.models.tagging.tagger import Tagger
-from langladder.models.translation.captioner import Captioner
-from langladder.models.translation.translator import Translator
-
-KINDS: dict[str, type] = {
-    "instruct": InstructedGPT,
-    "reward": RewardModel,
-    "captioner": Captioner,
-    "transcriber": Recognizer,
-    "lm": LanguageModel,
-    "encoder": Encoder,
-    "translator": Translator,
-    "classifier": Classifier,
-    "tagger": Tagger,
-    "reader": Reader,
-}
-"""Kind → the class of its models; the first that fits is used."""
-_USED_AS = {"tune": "lm", "align": "instruct"}
 
 
 def kind_of(folder: Path) -> str | None:
@@ -42,21 +17,23 @@ def kind_of(folder: Path) -> str | None:
     If config.json cannot be read, the folder above decides (`models/lm/gpt`), so that the model is still listed and
     loading it reports the error (but `has_vectors` is false for it).
     """
-    if (folder / "words.json").is_file():
-        return "embedding"
+    for family in kinds().values():
+        if family.file != "config.json" and (folder / family.file).is_file():
+            return family.name
     if not (folder / "config.json").is_file():
         return None
     model = class_of(folder)
     found = None if model is None else kind_of_class(model)
-    if found is not None:
+    if found is not None or folder.parent.name not in families():
         return found
-    family = folder.parent.name.removesuffix("_transfer")
-    return _USED_AS.get(family, family if family in KINDS else None)
+    above = kinds().get(families()[folder.parent.name].model)
+    return None if above is None else above.name
 
 
 def kind_of_class(model: type) -> str | None:
-    """The kind of a class of models; None if it has none."""
-    return next((kind for kind, base in KINDS.items() if issubclass(model, base)), None)
+    """The kind of a class of models: that of its nearest base class with one; None if it has none."""
+    bases = (f"{base.__module__}.{base.__qualname__}" for base in model.__mro__)
+    return next((kinds()[base].name for base in bases if base in kinds()), None)
 
 
 def has_vectors(folder: Path) -> bool:
@@ -65,7 +42,7 @@ def has_vectors(folder: Path) -> bool:
     if kind != "lm":
         return kind == "embedding"
     model = class_of(folder)
-    return model is not None and issubclass(model, NeuralLanguageModel)
+    return model is not None and hasattr(model, "input_embedding")
 
 
 def approach_of(folder: Path) -> str | None:

@@ -20,6 +20,12 @@ def families() -> dict[str, AnyFamily]:
     return {family.name: family for family in sorted(declared, key=lambda family: (family.position, family.name))}
 
 
+@cache
+def kinds() -> dict[str, AnyFamily]:
+    """Class of models, a dotted name → the first family whose models are of it; its name is their kind."""
+    return {one.model: one for one in reversed(families().values()) if one.model}
+
+
 def family(name: str) -> AnyFamily:
     """The family with a name.
 

@@ -26,6 +26,7 @@ class CaptionerFamily(Family[Rung]):
     report_module = "langladder.faces.report.sequences"
     reads = ("data/raw/scenes",)
     side = "scenes"
+    model = "langladder.models.translation.captioner.Captioner"
     loading = """from pathlib import Path
 
 from langladder.data.captioning import CODES, SceneCodes

@@ -47,6 +47,7 @@ class ClassifierFamily(Family[CurvedRung]):
     reads = ("data/clean/labels",)
     side = "labels"
     base_settings = CurvedRung
+    model = "langladder.models.classification.classifier.Classifier"
     loading = """from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 

@@ -37,6 +37,8 @@ class WordVectorFamily(Family["WordVectorRung"]):
     objective = None
     default = "skipgram"
     reads = ("data/words",)
+    model = "langladder.embeddings.base.WordVectors"
+    file = "words.json"
     loading = """from langladder.formats.vector_files import read_vectors
 
 vectors = read_vectors("{folder}")

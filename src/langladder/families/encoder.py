@@ -36,6 +36,7 @@ class EncoderFamily(Family["EncoderRung"]):
     default = "bert_mini"
     reads = ("data/tokens/text",)
     tokens = "data/tokens/text"
+    model = "langladder.models.encoders.encoder.Encoder"
     loading = """from pathlib import Path
 
 from langladder.decoding.fill import fill

@@ -171,6 +171,8 @@ class Family(Generic[Settings]):
         objective: the figure of a training that a search over settings minimises; None: there is none.
         looks_into: families whose trained models its rungs measure.
         trained: whether its rungs write a model to models/<name>/.
+        model: the class of its models, a dotted name; models of one class are of one kind, whatever their family.
+        file: the file by which a folder with such a model is known; `config.json` names the class.
         loading: Python code that loads a model, for its card; `{folder}` is replaced by the folder.
         limits: a sentence for the card about limitations.
         base_settings: the settings in the file of each of its rungs, whatever the rung's class.
@@ -192,6 +194,8 @@ class Family(Generic[Settings]):
     objective: ClassVar[str | None] = "validation_loss"
     looks_into: ClassVar[tuple[str, ...]] = ()
     trained: ClassVar[bool] = True
+    model: ClassVar[str] = ""
+    file: ClassVar[str] = "config.json"
     loading: ClassVar[str] = ""
     limits: ClassVar[str] = "The model only knows what it was trained on, and is overconfident on anything else."
     base_settings: ClassVar[type[Rung]] = Rung

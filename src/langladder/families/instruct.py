@@ -63,6 +63,7 @@ class InstructFamily(Family["AnsweringRung"]):
     side = "instructions"
     tokens = "data/tokens/text"
     bases: ClassVar[tuple[str, ...]] = ("lm", "tune", "instruct")
+    model = "langladder.models.language.instructed.InstructedGPT"
     loading = LOADING
     limits = (
         "The model follows the kinds of instructions that it was trained on; its answers repeat its training text, "

@@ -56,6 +56,7 @@ class LanguageModelFamily(Family["LanguageModelRung"]):
     default = "lstm"
     reads = ("data/tokens/text",)
     tokens = "data/tokens/text"
+    model = "langladder.models.language.language_model.LanguageModel"
     loading = """from langladder.models.language.language_model import LanguageModel
 
 model = LanguageModel.load("{folder}")

@@ -40,6 +40,7 @@ class ReaderFamily(Family[Rung]):
     default = "sliding_window"
     reads = ("data/raw/questions",)
     side = "questions"
+    model = "langladder.models.reading.reader.Reader"
     loading = """from pathlib import Path
 
 from langladder.models.reading.reader import Reader

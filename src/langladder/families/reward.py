@@ -39,6 +39,7 @@ class RewardFamily(Family["RewardRung"]):
     tokens = "data/tokens/text"
     bases = ("instruct",)
     beside: ClassVar[Mapping[str, str]] = {"data/preferences": "instruct"}
+    model = "langladder.models.reward.RewardModel"
     loading = """from pathlib import Path
 
 from langladder.models.reward import RewardModel

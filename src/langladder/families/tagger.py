@@ -41,6 +41,7 @@ class TaggerFamily(Family[FoldedRung]):
     reads = ("data/clean/tags",)
     side = "tags"
     base_settings = FoldedRung
+    model = "langladder.models.tagging.tagger.Tagger"
     loading = """from pathlib import Path
 
 from langladder.models.tagging.tagger import Tagger

@@ -26,6 +26,7 @@ class TranscriberFamily(Family[Rung]):
     report_module = "langladder.faces.report.sequences"
     reads = ("data/raw/speech",)
     side = "speech"
+    model = "langladder.models.recognizer.Recognizer"
     loading = """from pathlib import Path
 
 from langladder.evaluation.transcripts import TranscriptionConfig, transcribe

@@ -34,6 +34,7 @@ class TranslatorFamily(Family[Rung]):
     reads = ("data/tokens/parallel",)
     side = "parallel"
     tokens = "data/tokens/parallel"
+    model = "langladder.models.translation.translator.Translator"
     loading = """from langladder.models.translation.translator import Translator
 
 model = Translator.load("{folder}")

@@ -6,8 +6,9 @@ A model without a report, such as one of a models folder alone, has the year in 
 
 from pathlib import Path
 
-from langladder.answers.kinds import KINDS, approach_of, kind_of
+from langladder.answers.kinds import approach_of, kind_of
 from langladder.faces.http.shelf import Shelf
+from langladder.families import families
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 
@@ -34,12 +35,11 @@ LAST = 9999
 def in_order(shelf: Shelf, *kinds: str) -> dict[str, Path]:
     """The models of some kinds (all, if none is named), name → folder, the oldest idea first.
 
-    Kinds follow one another in the order of `answers.kinds`, word vectors first; models of one year keep the order of
-    the report.
+    Kinds follow one another in the order of the report, word vectors first; models of one year keep its order, too.
     """
     found = shelf.folders_of(*kinds) if kinds else shelf.folders
     known = _years(shelf)
-    order = ["embedding", *KINDS]
+    order = ["embedding", *families()]
 
     def place(item: tuple[str, Path]) -> tuple[int, ...]:
         kind = kind_of(item[1])
