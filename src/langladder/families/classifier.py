@@ -48,6 +48,8 @@ class ClassifierFamily(Family[CurvedRung]):
     side = "labels"
     base_settings = CurvedRung
     model = "langladder.models.classification.classifier.Classifier"
+    function = "langladder.faces.mlflow.functions.ClassifierFunction"
+    asks = ("classify",)
     loading = """from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 

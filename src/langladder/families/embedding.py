@@ -39,6 +39,8 @@ class WordVectorFamily(Family["WordVectorRung"]):
     reads = ("data/words",)
     model = "langladder.embeddings.base.WordVectors"
     file = "words.json"
+    function = "langladder.faces.mlflow.functions.VectorsFunction"
+    asks = ("neighbours", "embed")
     loading = """from langladder.formats.vector_files import read_vectors
 
 vectors = read_vectors("{folder}")

@@ -37,6 +37,8 @@ class EncoderFamily(Family["EncoderRung"]):
     reads = ("data/tokens/text",)
     tokens = "data/tokens/text"
     model = "langladder.models.encoders.encoder.Encoder"
+    function = "langladder.faces.mlflow.functions.EncoderFunction"
+    asks = ("fill",)
     loading = """from pathlib import Path
 
 from langladder.decoding.fill import fill

@@ -173,6 +173,9 @@ class Family(Generic[Settings]):
         trained: whether its rungs write a model to models/<name>/.
         model: the class of its models, a dotted name; models of one class are of one kind, whatever their family.
         file: the file by which a folder with such a model is known; `config.json` names the class.
+        function: the class, a dotted name, of a `models.model_function.ModelFunction`: what can be asked of its models
+            in rows, by MLflow and by `predict` in Python.
+        asks: further methods of its models in Python (`faces.python.model`).
         loading: Python code that loads a model, for its card; `{folder}` is replaced by the folder.
         limits: a sentence for the card about limitations.
         base_settings: the settings in the file of each of its rungs, whatever the rung's class.
@@ -196,6 +199,8 @@ class Family(Generic[Settings]):
     trained: ClassVar[bool] = True
     model: ClassVar[str] = ""
     file: ClassVar[str] = "config.json"
+    function: ClassVar[str] = ""
+    asks: ClassVar[tuple[str, ...]] = ()
     loading: ClassVar[str] = ""
     limits: ClassVar[str] = "The model only knows what it was trained on, and is overconfident on anything else."
     base_settings: ClassVar[type[Rung]] = Rung

@@ -64,6 +64,8 @@ class InstructFamily(Family["AnsweringRung"]):
     tokens = "data/tokens/text"
     bases: ClassVar[tuple[str, ...]] = ("lm", "tune", "instruct")
     model = "langladder.models.language.instructed.InstructedGPT"
+    function = "langladder.faces.mlflow.functions.AssistantFunction"
+    asks: ClassVar[tuple[str, ...]] = ("chat", "score", "generate")
     loading = LOADING
     limits = (
         "The model follows the kinds of instructions that it was trained on; its answers repeat its training text, "

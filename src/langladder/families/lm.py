@@ -57,6 +57,8 @@ class LanguageModelFamily(Family["LanguageModelRung"]):
     reads = ("data/tokens/text",)
     tokens = "data/tokens/text"
     model = "langladder.models.language.language_model.LanguageModel"
+    function = "langladder.faces.mlflow.functions.LanguageModelFunction"
+    asks = ("score", "generate")
     loading = """from langladder.models.language.language_model import LanguageModel
 
 model = LanguageModel.load("{folder}")

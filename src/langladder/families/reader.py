@@ -41,6 +41,8 @@ class ReaderFamily(Family[Rung]):
     reads = ("data/raw/questions",)
     side = "questions"
     model = "langladder.models.reading.reader.Reader"
+    function = "langladder.faces.mlflow.functions.ReaderFunction"
+    asks = ("answer",)
     loading = """from pathlib import Path
 
 from langladder.models.reading.reader import Reader

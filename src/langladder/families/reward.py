@@ -40,6 +40,7 @@ class RewardFamily(Family["RewardRung"]):
     bases = ("instruct",)
     beside: ClassVar[Mapping[str, str]] = {"data/preferences": "instruct"}
     model = "langladder.models.reward.RewardModel"
+    function = "langladder.faces.mlflow.functions.RewardFunction"
     loading = """from pathlib import Path
 
 from langladder.models.reward import RewardModel

@@ -42,6 +42,8 @@ class TaggerFamily(Family[FoldedRung]):
     side = "tags"
     base_settings = FoldedRung
     model = "langladder.models.tagging.tagger.Tagger"
+    function = "langladder.faces.mlflow.functions.TaggerFunction"
+    asks = ("tag",)
     loading = """from pathlib import Path
 
 from langladder.models.tagging.tagger import Tagger

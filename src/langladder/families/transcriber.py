@@ -27,6 +27,7 @@ class TranscriberFamily(Family[Rung]):
     reads = ("data/raw/speech",)
     side = "speech"
     model = "langladder.models.recognizer.Recognizer"
+    function = "langladder.faces.mlflow.functions.RecognizerFunction"
     loading = """from pathlib import Path
 
 from langladder.evaluation.transcripts import TranscriptionConfig, transcribe

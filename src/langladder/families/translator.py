@@ -35,6 +35,8 @@ class TranslatorFamily(Family[Rung]):
     side = "parallel"
     tokens = "data/tokens/parallel"
     model = "langladder.models.translation.translator.Translator"
+    function = "langladder.faces.mlflow.functions.TranslatorFunction"
+    asks = ("translate",)
     loading = """from langladder.models.translation.translator import Translator
 
 model = Translator.load("{folder}")

@@ -6,6 +6,7 @@ wrote it, and is found there as long as it is the same; if the project was moved
 """
 
 from pathlib import Path, PurePosixPath
+from pkgutil import resolve_name
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from langladder.answers.chat import Assistant, Conversation, read_assistant
 from langladder.answers.classify import classify, example_of
 from langladder.answers.fill import fill
 from langladder.answers.generate import generate
-from langladder.answers.kinds import kind_of_class
+from langladder.answers.kinds import kind_of
 from langladder.answers.loading import (
     LoadedEncoder,
     LoadedModel,
@@ -37,12 +38,13 @@ from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.sampling import SamplingConfig
 from langladder.embeddings.base import WordVectors
 from langladder.evaluation.transcripts import TranscriptionConfig, transcribe
-from langladder.faces.mlflow.model_function import ModelFunction, Parameters, Row, Rows, SchemaColumn
+from langladder.families import families
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked
 from langladder.models.classification.classifier import Classifier
+from langladder.models.model_function import ModelFunction, Parameters, Row, Rows, SchemaColumn
 from langladder.models.reading.reader import Reader
 from langladder.models.recognizer import Recognizer
 from langladder.models.reward import RewardModel
@@ -397,22 +399,6 @@ def _scene(number: int, facts: list[str]) -> Scene:
     return Scene(**{name: answers.get(name, "") for name in QUESTIONS})
 
 
-FUNCTIONS: dict[str, type[ModelFunction[Any]]] = {
-    "captioner": CaptionerFunction,
-    "transcriber": RecognizerFunction,
-    "translator": TranslatorFunction,
-    "classifier": ClassifierFunction,
-    "tagger": TaggerFunction,
-    "reader": ReaderFunction,
-    "encoder": EncoderFunction,
-    "reward": RewardFunction,
-    "instruct": AssistantFunction,
-    "lm": LanguageModelFunction,
-    "embedding": VectorsFunction,
-}
-"""Kind of model, as in `answers.kinds` → its function."""
-
-
 def load(path: str | Path, _: Any = None) -> ModelFunction[Any]:
     """The function for a model's folder, or for one that MLflow has downloaded.
 
@@ -432,15 +418,14 @@ def function_of(folder: Path) -> type[ModelFunction[Any]] | None:
     Raises:
         InputError: its config.json is damaged, or names no class of langladder.
     """
-    if (folder / "words.json").is_file() and (folder / "vectors.safetensors").is_file():
-        return FUNCTIONS["embedding"]
-    path = folder / "config.json"
-    if not path.is_file():
+    if (path := folder / "config.json").is_file():
+        description = read_json(path)
+        located(path, str(description.get("_target_") if isinstance(description, dict) else None))
+    kind = kind_of(folder)
+    if kind is None or not families()[kind].function:
         return None
-    description = read_json(path)
-    target = description.get("_target_") if isinstance(description, dict) else None
-    kind = kind_of_class(located(path, str(target)))
-    return None if kind is None else FUNCTIONS[kind]
+    function: type[ModelFunction[Any]] = resolve_name(families()[kind].function)
+    return function
 
 
 def lies_in(folder: Path) -> Path:

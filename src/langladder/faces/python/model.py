@@ -6,7 +6,7 @@ servers; `langladder.answers` does the computation.
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -30,6 +30,7 @@ from langladder.faces.python.results import (
     Tagged,
     Translated,
 )
+from langladder.families import families
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, checked
 
@@ -37,19 +38,7 @@ if TYPE_CHECKING:
     from langladder.embeddings.base import WordVectors
     from langladder.text.tokenize.tokenizers import Tokenizer
 
-VECTORS = ("neighbours", "embed")
-METHODS: Mapping[str, tuple[str, ...]] = {
-    "lm": ("score", "generate"),
-    "instruct": ("chat", "score", "generate"),
-    "encoder": ("fill",),
-    "translator": ("translate",),
-    "classifier": ("classify",),
-    "tagger": ("tag",),
-    "reader": ("answer",),
-    "embedding": VECTORS,
-}
-"""Kind → methods of such a model besides `predict`; models with word vectors also have the methods of these."""
-NAMES = {name for methods in METHODS.values() for name in methods}
+NAMES = {name for family in families().values() for name in family.asks}
 
 Method = Callable[..., Any]
 R = TypeVar("R", bound=Result)
@@ -123,8 +112,9 @@ class Model:
     @cached_property
     def methods(self) -> tuple[str, ...]:
         """The methods of this model."""
-        more = VECTORS if self.kind == "lm" and has_vectors(self.folder) else ()
-        return (*METHODS.get(self.kind, ()), *more, "predict")
+        asks = families()[self.kind].asks
+        more = families()["embedding"].asks if has_vectors(self.folder) else ()
+        return tuple(dict.fromkeys((*asks, *more, "predict")))
 
     def __dir__(self) -> list[str]:
         return sorted(({*super().__dir__()} - NAMES) | {*self.methods})
