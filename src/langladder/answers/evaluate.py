@@ -5,8 +5,9 @@ Texts are normalised like the model's training text; none is removed.
 
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from pydantic import ValidationError
@@ -24,6 +25,7 @@ from langladder.evaluation.predictions import Prediction
 from langladder.evaluation.reader import evaluate_reader
 from langladder.evaluation.tagger import evaluate_tagger
 from langladder.evaluation.translation import Sentence, evaluate_translator
+from langladder.families import families, kinds
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.labelled.label_files import LabelledSource, read_labels
@@ -34,6 +36,8 @@ from langladder.text.read.pairs import ParallelSource, read_parallel
 from langladder.text.storage.tables import PAIRS, read_table
 from langladder.text.tokenize.encoding import framed
 
+Judge = Callable[[Path, Path, EvaluateRequest, list[Prediction]], Any]
+"""Evaluates the model of a folder on a file: (folder, file, request, table) → page; it adds the items to the table."""
 S = TypeVar("S", bound=Config)
 T = TypeVar("T")
 NEEDS_TRAINING = ("unknown_words", "unknown_accuracy")
@@ -55,17 +59,19 @@ def evaluate_file(folder: Path, file: Path, request: EvaluateRequest) -> JudgedF
         InputError: no such model or file, the file does not fit the model, or has a label that it does not know.
     """
     kind = kind_of(folder)
-    if kind not in _KINDS:
-        kinds = ", ".join(_KINDS)
-        raise InputError(f"{folder}: {'no saved model' if kind is None else f'a model of {kind}'}; supported: {kinds}")
+    judge = "" if kind is None else families()[kind].judge
+    if kind is None or not judge:
+        named = ", ".join(family.name for family in kinds().values() if family.judge)
+        raise InputError(f"{folder}: {'no saved model' if kind is None else f'a model of {kind}'}; supported: {named}")
     table: list[Prediction] = []
-    page = _KINDS[kind](folder, file, request, table)
+    page = cast(Judge, resolve_name(judge))(folder, file, request, table)
     named = titles(type(page))
     found = {named.get(key, key): value for key, value in figures(page).items() if key not in NEEDS_TRAINING}
     return JudgedFile(kind, {key: one for key, one in found.items() if isinstance(one, int | float)}, table)
 
 
-def _classifier(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+def judge_classifier(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+    """Labelled texts."""
     names: dict[str, object] = {"text": _column(request.text, "text"), "label": _column(request.label, "label")}
     second = None if request.second is None else _column(request.second, "second")
     model = read_classifier(folder)
@@ -81,7 +87,8 @@ def _classifier(folder: Path, file: Path, request: EvaluateRequest, table: list[
     return evaluate_classifier(model, written, name=folder.name, table=table)
 
 
-def _tagger(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+def judge_tagger(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+    """Tagged sentences."""
     form, tag = (_number(value, default) for value, default in ((request.text, 0), (request.label, 1)))
     source = _source(TaggedSource, file, request, columns=TagColumns(form=form, tag=tag))
     model = read_tagger(folder)
@@ -94,13 +101,15 @@ def _tagger(folder: Path, file: Path, request: EvaluateRequest, table: list[Pred
     )
 
 
-def _reader(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+def judge_reader(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+    """Questions with their paragraphs."""
     return evaluate_reader(
         read_reader(folder), questions_in(_source(QuestionSource, file, request)), name=folder.name, table=table
     )
 
 
-def _translator(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+def judge_translator(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+    """Pairs of sentences."""
     columns = [_number(value, default) for value, default in ((request.text, 0), (request.label, 1))]
     source = _source(ParallelSource, file, request, layout="auto", columns=columns)
     pairs = _read(read_parallel, source, lambda path: read_table(path, PAIRS).to_pylist())
@@ -115,20 +124,13 @@ def _translator(folder: Path, file: Path, request: EvaluateRequest, table: list[
     return evaluate_translator(loaded.model, sentences, tokenizers, BeamConfig(), name=folder.name, table=table)
 
 
-def _lm(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:  # noqa: ARG001 - plain text
+def judge_language_model(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
+    """Plain text, which has no columns."""
+    del request
     loaded = read_model(folder)
     found = score_file(loaded, file)
     table += [line_row(number, line, loaded.tokenizer) for number, line in enumerate(found.lines)]
     return found.figures
-
-
-_KINDS: dict[str, Callable[[Path, Path, EvaluateRequest, list[Prediction]], Any]] = {
-    "classifier": _classifier,
-    "tagger": _tagger,
-    "reader": _reader,
-    "translator": _translator,
-    "lm": _lm,
-}
 
 
 def _source(kind: type[S], file: Path, request: EvaluateRequest, **settings: object) -> S:

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypedDict
 
 from langladder.answers.classify import words_of_tree
 from langladder.answers.kinds import kind_of
+from langladder.families import families
 from langladder.ground.artefacts import JSONObject, read_json
 from langladder.ground.errors import InputError
 from langladder.models.saving import READING
@@ -30,18 +31,6 @@ from langladder.text.words.segmentation import CHOICES, CONVENTIONS, WordChoice,
 
 TOKENIZERS = ("tokenizer.json", "source.json")
 """Files of the tokenizer by which a model reads; of a translator that of its source."""
-SIDES = {
-    "embedding": "text",
-    "lm": "text",
-    "encoder": "text",
-    "instruct": "text",
-    "reward": "text",
-    "translator": "parallel",
-    "classifier": "labels",
-    "tagger": "tags",
-    "reader": "questions",
-}
-"""Kind of model → the text that it learns from, a folder of data/clean/."""
 COLUMNS = {
     "text": TEXT,
     "parallel": PAIRS,
@@ -121,9 +110,10 @@ def lexicon_of(folder: Path) -> Lexicon:
 
 def in_project(lexicon: Lexicon, folder: Path, project: Path) -> Lexicon:
     """The lexicon of a model; the training text of the project defines words if the model does not."""
-    side = SIDES.get(kind_of(folder) or "")
-    if lexicon.tokenizer is None or side is None or (folder / CONVENTIONS).is_file():
+    kind = kind_of(folder)
+    if lexicon.tokenizer is None or kind is None or (folder / CONVENTIONS).is_file():
         return lexicon
+    side = families()[kind].texts[0]
     text = "source" if side == "parallel" else "text"
     return lexicon._replace(words_by=conventions_of(project / "data" / "clean" / side, text).words)
 
@@ -145,7 +135,9 @@ def words_of(texts: Iterable[str], words_by: WordChoice, wanted: frozenset[str] 
 
 
 def table_of(project: Path, side: str, split: str) -> Path | None:
-    """The clean text of a side; None if it is missing."""
+    """The clean text of a side; None if it is missing, or if its rows are not texts."""
+    if side not in COLUMNS:
+        return None
     folder = project / "data" / "clean" / side
     return next((path for path in (folder / split, folder / f"{split}.parquet") if path.exists()), None)
 
@@ -183,14 +175,14 @@ def training_words(
     kind = kind_of(folder)
     if kind is None or lexicon.listed is not None:
         return None
-    sides = [SIDES[kind], "instructions"] if kind in ("instruct", "reward") else [SIDES.get(kind, "text")]
-    first, *more = map(words_of_side, sides)
+    first, *more = map(words_of_side, families()[kind].texts)
     return None if first is None else first.union(*(words for words in more if words is not None))
 
 
 def as_read(folder: Path, texts: Sequence[str]) -> list[str]:
     """Texts as a model reads them: of a tree, for a model that reads trees, its words."""
-    return [words_of_tree(text) for text in texts] if kind_of(folder) in ("classifier", "tagger") else [*texts]
+    kind = kind_of(folder)
+    return [words_of_tree(text) for text in texts] if kind is not None and families()[kind].trees else [*texts]
 
 
 def reading_notes(folder: Path, texts: Sequence[str]) -> list[str]:

@@ -23,7 +23,8 @@ def families() -> dict[str, AnyFamily]:
 @cache
 def kinds() -> dict[str, AnyFamily]:
     """Class of models, a dotted name → the first family whose models are of it; its name is their kind."""
-    return {one.model: one for one in reversed(families().values()) if one.model}
+    declared = [one for one in families().values() if one.model]
+    return {one.model: next(first for first in declared if first.model == one.model) for one in declared}
 
 
 def family(name: str) -> AnyFamily:

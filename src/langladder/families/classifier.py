@@ -50,6 +50,8 @@ class ClassifierFamily(Family[CurvedRung]):
     model = "langladder.models.classification.classifier.Classifier"
     function = "langladder.faces.mlflow.functions.ClassifierFunction"
     asks = ("classify",)
+    judge = "langladder.answers.evaluate.judge_classifier"
+    trees = True
     loading = """from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, 
 from pydantic import Field, create_model, model_validator
 
 from langladder.evaluation.page import Page
+from langladder.families.sides import SIDES
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.ground.ranks import MACHINE
@@ -176,6 +177,8 @@ class Family(Generic[Settings]):
         function: the class, a dotted name, of a `models.model_function.ModelFunction`: what can be asked of its models
             in rows, by MLflow and by `predict` in Python.
         asks: further methods of its models in Python (`faces.python.model`).
+        judge: the function, a dotted name, that evaluates such a model on any file (`answers.evaluate.Judge`).
+        trees: whether its models may be given a text as a bracketed tree.
         loading: Python code that loads a model, for its card; `{folder}` is replaced by the folder.
         limits: a sentence for the card about limitations.
         base_settings: the settings in the file of each of its rungs, whatever the rung's class.
@@ -201,9 +204,17 @@ class Family(Generic[Settings]):
     file: ClassVar[str] = "config.json"
     function: ClassVar[str] = ""
     asks: ClassVar[tuple[str, ...]] = ()
+    judge: ClassVar[str] = ""
+    trees: ClassVar[bool] = False
     loading: ClassVar[str] = ""
     limits: ClassVar[str] = "The model only knows what it was trained on, and is overconfident on anything else."
     base_settings: ClassVar[type[Rung]] = Rung
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The sides of the data whose training texts have the words of its models: of their tokens, and its own."""
+        own = next(side.name for side in SIDES.values() if side.group == self.side)
+        return tuple(dict.fromkeys([*([Path(self.tokens).name] if self.tokens else []), own]))
 
     # ---- making a rung -------------------------------------------------------------------------------------------
 

@@ -59,6 +59,7 @@ class LanguageModelFamily(Family["LanguageModelRung"]):
     model = "langladder.models.language.language_model.LanguageModel"
     function = "langladder.faces.mlflow.functions.LanguageModelFunction"
     asks = ("score", "generate")
+    judge = "langladder.answers.evaluate.judge_language_model"
     loading = """from langladder.models.language.language_model import LanguageModel
 
 model = LanguageModel.load("{folder}")

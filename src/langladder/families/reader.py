@@ -43,6 +43,7 @@ class ReaderFamily(Family[Rung]):
     model = "langladder.models.reading.reader.Reader"
     function = "langladder.faces.mlflow.functions.ReaderFunction"
     asks = ("answer",)
+    judge = "langladder.answers.evaluate.judge_reader"
     loading = """from pathlib import Path
 
 from langladder.models.reading.reader import Reader

@@ -44,6 +44,8 @@ class TaggerFamily(Family[FoldedRung]):
     model = "langladder.models.tagging.tagger.Tagger"
     function = "langladder.faces.mlflow.functions.TaggerFunction"
     asks = ("tag",)
+    judge = "langladder.answers.evaluate.judge_tagger"
+    trees = True
     loading = """from pathlib import Path
 
 from langladder.models.tagging.tagger import Tagger

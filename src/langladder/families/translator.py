@@ -37,6 +37,7 @@ class TranslatorFamily(Family[Rung]):
     model = "langladder.models.translation.translator.Translator"
     function = "langladder.faces.mlflow.functions.TranslatorFunction"
     asks = ("translate",)
+    judge = "langladder.answers.evaluate.judge_translator"
     loading = """from langladder.models.translation.translator import Translator
 
 model = Translator.load("{folder}")

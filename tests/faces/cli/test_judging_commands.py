@@ -112,7 +112,7 @@ def test_a_tagger_and_a_reader(models: Path, tmp_path: Path) -> None:
     [
         ("classifier/logistic", "text\tlabel\ngood\tmaybe\n", "'maybe' is not one of the classifier's: no, yes"),
         ("classifier/logistic", "review\tlabel\ngood\tyes\n", "no column 'text'"),
-        ("classifier/none", "", "no saved model; supported: classifier, tagger"),
+        ("classifier/none", "", "no saved model; supported: lm, classifier, tagger, reader, translator"),
         ("tagger/hmm", "", "no"),
     ],
 )

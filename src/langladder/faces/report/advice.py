@@ -199,7 +199,7 @@ def _first(
     inputs: ReportInputs,
 ) -> str:
     """The sentence about the training data and the best rung."""
-    size = _size(inputs.data, _side(family))
+    size = _size(inputs.data, family.texts[-1])
     learnt = f"Trained on {size}" if size else "On this text (its size is unknown)"
     page: Any = next(entry.page for entry in entries if entry.title == best.title)
     if by_fold := getattr(page, "by_fold", None):
@@ -369,10 +369,6 @@ def _gain(rung: Judged, twin: Judged, measure: Measure) -> str:
 
 
 # ---- the data --------------------------------------------------------------------------------------------------------
-
-
-def _side(family: AnyFamily) -> str:
-    return {"corpus": "text"}.get(family.side, family.side)
 
 
 def _size(data: Mapping[str, Any], side: str) -> str:
