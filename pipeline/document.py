@@ -20,6 +20,7 @@ import yaml
 
 from langladder.experiments.findings import Shown
 from langladder.experiments.page import ClaimPage
+from langladder.faces.python.training import GIVEN
 from langladder.faces.report.claims import mark
 from langladder.faces.report.language_models import ladder_plot, sentence_floor
 from langladder.faces.report.tables import brief, ladder_rows, to_markdown
@@ -35,7 +36,7 @@ from pipeline.settings.titles import in_order
 from pipeline.settings.yaml_files import read_yaml
 from pipeline.summary import MARKDOWN
 
-CLAIM_FAMILIES = "claim", "probe"
+CLAIM_FAMILIES = [family.name for family in families().values() if family.experiment == "claims"]
 CLAIM_LADDER = "claims"
 MOST_DIFFERENCES = 4
 MEASURED = ROOT / LADDERS / CLAIM_LADDER / "reports" / "rungs"
@@ -159,13 +160,7 @@ TABLES = ROOT / "docs" / "results" / "default.md"
 """The tables of the default ladder; README.md has the first of them."""
 
 RUNGS = ROOT / "src" / "langladder" / "faces" / "python" / "rungs.json"
-TRAINED_IN_PYTHON = (
-    *("lm", "embedding", "encoder", "translator", "classifier", "tagger", "reader"),
-    *("classifier_transfer", "tagger_transfer", "reader_transfer"),
-)
-"""Families that `ll.train` has."""
-OWN_FILES = {"corpus": "text", "parallel": "text", "labels": "text", "tags": "columns", "questions": "squad"}
-"""Group → the choice in conf/ that reads the user's files."""
+TRAINED_IN_PYTHON = [family.name for family in families().values() if family.in_python]
 SIZED = re.compile(r"\$\{size\.(\w+)\}|\$\{(warmup):\$\{\.max_steps\}\}")
 STEPS = re.compile(r"\$\{steps:(\d+)\}")
 
@@ -184,9 +179,10 @@ def rung_settings() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     sized: dict[str, dict[str, dict[str, str | int]]] = {}
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        compositions = Compositions.prepared(params.usual(OWN_FILES | listed))
+        own = {SIDES[side].group: SIDES[side].own for side in GIVEN.values()}
+        compositions = Compositions.prepared(params.usual(own | listed))
         config, whole = compositions.config, compositions.everything
-        for side in ("text", "parallel", "labels", "tags", "questions"):
+        for side in GIVEN.values():
             source = {key: value for key, value in whole[SIDES[side].group]["source"].items() if key != "path"}
             found[side] = {"source": source} | ({"clean": whole["clean"][side]} if side in whole["clean"] else {})
             if SIDES[side].tokenized:

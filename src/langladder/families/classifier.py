@@ -52,6 +52,8 @@ class ClassifierFamily(Family[CurvedRung]):
     asks = ("classify",)
     judge = "langladder.answers.evaluate.judge_classifier"
     trees = True
+    in_python = True
+    in_new = True
     loading = """from langladder.models.classification.classifier import Classifier
 from langladder.text.labelled.labelled import Example
 

@@ -41,6 +41,8 @@ class WordVectorFamily(Family["WordVectorRung"]):
     file = "words.json"
     function = "langladder.faces.mlflow.functions.VectorsFunction"
     asks = ("neighbours", "embed")
+    in_python = True
+    in_new = True
     loading = """from langladder.formats.vector_files import read_vectors
 
 vectors = read_vectors("{folder}")

@@ -39,6 +39,7 @@ class EncoderFamily(Family["EncoderRung"]):
     model = "langladder.models.encoders.encoder.Encoder"
     function = "langladder.faces.mlflow.functions.EncoderFunction"
     asks = ("fill",)
+    in_python = True
     loading = """from pathlib import Path
 
 from langladder.decoding.fill import fill

@@ -24,6 +24,7 @@ class EncoderTransferFamily(EncoderFamily):
     position = 13
     default = "bert_distilled"
     bases = ("encoder",)
+    in_python = False
 
     def settings(self, value: Values) -> type[Config]:
         """The same as for an encoder, and the base."""

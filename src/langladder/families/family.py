@@ -178,6 +178,8 @@ class Family(Generic[Settings]):
             in rows, by MLflow and by `predict` in Python.
         asks: further methods of its models in Python (`faces.python.model`).
         judge: the function, a dotted name, that evaluates such a model on any file (`answers.evaluate.Judge`).
+        in_python: whether `ll.train` trains its rungs; `train` then has the argument `root`, the folder of data/.
+        in_new: whether its rungs are in the projects that `langladder new` makes for data of its side.
         trees: whether its models may be given a text as a bracketed tree.
         loading: Python code that loads a model, for its card; `{folder}` is replaced by the folder.
         limits: a sentence for the card about limitations.
@@ -205,6 +207,8 @@ class Family(Generic[Settings]):
     function: ClassVar[str] = ""
     asks: ClassVar[tuple[str, ...]] = ()
     judge: ClassVar[str] = ""
+    in_python: ClassVar[bool] = False
+    in_new: ClassVar[bool] = False
     trees: ClassVar[bool] = False
     loading: ClassVar[str] = ""
     limits: ClassVar[str] = "The model only knows what it was trained on, and is overconfident on anything else."

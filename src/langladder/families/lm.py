@@ -60,6 +60,8 @@ class LanguageModelFamily(Family["LanguageModelRung"]):
     function = "langladder.faces.mlflow.functions.LanguageModelFunction"
     asks = ("score", "generate")
     judge = "langladder.answers.evaluate.judge_language_model"
+    in_python = True
+    in_new = True
     loading = """from langladder.models.language.language_model import LanguageModel
 
 model = LanguageModel.load("{folder}")

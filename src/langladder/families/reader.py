@@ -44,6 +44,7 @@ class ReaderFamily(Family[Rung]):
     function = "langladder.faces.mlflow.functions.ReaderFunction"
     asks = ("answer",)
     judge = "langladder.answers.evaluate.judge_reader"
+    in_python = True
     loading = """from pathlib import Path
 
 from langladder.models.reading.reader import Reader

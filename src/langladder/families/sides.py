@@ -31,6 +31,8 @@ class Side:
         unit: the name of its rows in the facts of a corpus and in the report of cleaning.
         sources: kind → source.
         group: the folder of conf/ with its corpora, and the key of params.yaml that chooses one.
+        given: its name in `ll.train(pairs=…)` and `langladder new --kind pairs`; "": these do not take it.
+        own: the choice of conf/<group> that reads the user's files.
         chosen: whether params.yaml chooses its corpus, and has a path for it.
         default: the choice if params.yaml has none; None: params.yaml must have one.
         on_request: whether it is made only if params.yaml lists it in `corpora`.
@@ -46,6 +48,8 @@ class Side:
     unit: str
     sources: Mapping[str, Source]
     group: str
+    given: str = ""
+    own: str = "text"
     chosen: bool = True
     default: str | None = None
     on_request: bool = False
@@ -65,6 +69,7 @@ _DECLARED = (
         title="Monolingual text",
         unit="lines",
         group="corpus",
+        given="text",
         sources={
             "stories": Source(f"{_STORIES}.StoriesConfig", f"{_STORIES}.write_stories"),
             "files": Source(f"{_READ}.files.TextSource", f"{_READ}.files.read_text"),
@@ -81,6 +86,7 @@ _DECLARED = (
         title="Parallel text",
         unit="pairs",
         group="parallel",
+        given="pairs",
         sources={
             "stories": Source(f"{_STORIES}.PairedStoriesConfig", f"{_STORIES}.write_pairs"),
             "files": Source(f"{_READ}.pairs.ParallelSource", f"{_READ}.pairs.read_parallel"),
@@ -97,6 +103,7 @@ _DECLARED = (
         title="Labelled texts",
         unit="examples",
         group="labels",
+        given="labels",
         sources={
             "stories": Source(f"{_STORIES}.LabelledStoriesConfig", f"{_STORIES}.write_labels"),
             "files": Source(f"{_LABELLED}.label_files.LabelledSource", f"{_LABELLED}.label_files.read_labels"),
@@ -111,6 +118,8 @@ _DECLARED = (
         title="Tagged sentences",
         unit="sentences",
         group="tags",
+        given="tags",
+        own="columns",
         sources={
             "stories": Source(f"{_STORIES}.TaggedStoriesConfig", f"{_STORIES}.write_tags"),
             "files": Source(f"{_LABELLED}.tag_files.TaggedSource", f"{_LABELLED}.tag_files.read_tags"),
@@ -125,6 +134,8 @@ _DECLARED = (
         title="Questions about paragraphs",
         unit="questions",
         group="questions",
+        given="questions",
+        own="squad",
         default="microworld",
         sources={
             "stories": Source(f"{_CORPORA}.paragraphs.ParagraphConfig", f"{_CORPORA}.paragraphs.write_paragraphs"),

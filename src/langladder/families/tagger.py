@@ -46,6 +46,8 @@ class TaggerFamily(Family[FoldedRung]):
     asks = ("tag",)
     judge = "langladder.answers.evaluate.judge_tagger"
     trees = True
+    in_python = True
+    in_new = True
     loading = """from pathlib import Path
 
 from langladder.models.tagging.tagger import Tagger

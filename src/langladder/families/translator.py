@@ -38,6 +38,8 @@ class TranslatorFamily(Family[Rung]):
     function = "langladder.faces.mlflow.functions.TranslatorFunction"
     asks = ("translate",)
     judge = "langladder.answers.evaluate.judge_translator"
+    in_python = True
+    in_new = True
     loading = """from langladder.models.translation.translator import Translator
 
 model = Translator.load("{folder}")

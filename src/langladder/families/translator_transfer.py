@@ -26,6 +26,7 @@ class TranslatorTransferFamily(TranslatorFamily):
     position = 41
     default = "attention_risk"
     bases = ("translator", "translator_transfer")
+    in_python = False
 
     def settings(self, value: Values) -> type[Config]:
         """The base, and the training."""

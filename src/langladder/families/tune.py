@@ -32,6 +32,7 @@ class TunedFamily(LanguageModelFamily):
     position = 11
     default = "gpt_longer"
     bases = ("lm", "tune", "embedding")
+    in_python = False
 
     def settings(self, value: Values) -> type[Config]:
         """Its own network or that of its base, the base, and the training."""

@@ -15,6 +15,7 @@ from dvc.utils.hydra import apply_overrides
 from langladder.faces.cli import new as module
 from langladder.faces.cli.main import app
 from langladder.families import families
+from langladder.families.sides import SIDES
 from langladder.text.labelled.label_files import LabelledSource
 from langladder.text.labelled.tag_files import TaggedSource
 from langladder.text.read.files import FileSource, TextSource, files_of
@@ -49,6 +50,9 @@ TAKEN: dict[str, tuple[str, dict[str, str]]] = {
     "words.conll": ("tags", {}),
 }
 
+READ = {"labels": ["classifier"], "text": ["embedding", "lm"], "tags": ["tagger"], "pairs": ["translator"]}
+"""Kind → the families whose rungs a new project has."""
+
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, ["new", *map(str, arguments)])
@@ -71,13 +75,17 @@ def test_a_file_is_taken_for_what_it_is(name: str, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     kind, settings = TAKEN[name]
     assert f"read as {kind}" in done.output
-    values, (side, (group, choice)) = chosen(tmp_path / "mine"), (module.KINDS[kind].side, module.KINDS[kind].group)
-    assert values["only"] == [side] and values[group] == choice and values["paths"][side] == f"input/{side}/{name}"
+    values, side = chosen(tmp_path / "mine"), module.KINDS[kind].side
+    assert (
+        values["only"] == [side]
+        and values[SIDES[side].group] == SIDES[side].own
+        and values["paths"][side] == f"input/{side}/{name}"
+    )
     assert values["data"] == ({side: settings} if settings else {})
     assert (tmp_path / "mine" / "input" / side / name).read_bytes() == (tmp_path / name).read_bytes()
     usual = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     for family in families().values():  # the rungs that read it, and no others
-        kept = usual[family.listed] if family.listed in module.KINDS[kind].kept else type(usual[family.listed])()
+        kept = usual[family.listed] if family.name in READ[kind] else type(usual[family.listed])()
         kept = module.SMALL_TEXT.get(family.listed, kept) if kind == "text" else kept
         added = [rung for listed, rung in module.KINDS[kind].added if listed == family.listed]
         assert values[family.listed] == (kept + added if added else kept), family.listed

@@ -36,15 +36,11 @@ class Kind:
 
     Attributes:
         side: its folder in input/, and its key in paths, only and data of params.yaml.
-        group: the key of params.yaml that chooses a corpus, and the value for the user's files.
-        kept: the lists of rungs that read it; a new project empties the others.
-        example: an example file of conf/ for a new project, and the rung that it is derived from.
+        example: the rung of an example file of conf/ for a new project, by its family, and the setting that differs.
         added: rungs that a new project lists beside those of the default ladder, by their list.
     """
 
     side: str
-    group: tuple[str, str]
-    kept: tuple[str, ...]
     example: tuple[str, str]
     changed: str
     added: tuple[tuple[str, str], ...] = ()
@@ -58,19 +54,10 @@ SMALL_TEXT: dict[str, str | list[str]] = {
 }
 """What params.yaml has for a small text: the choices of conf/preset/small_corpus.yaml, and rungs to compare with."""
 KINDS = {
-    "labels": Kind("labels", ("labels", "text"), ("classifiers",), ("classifier", "textcnn"), "  widths: [2, 3, 4, 5]"),
-    "text": Kind("text", ("corpus", "text"), ("embeddings", "lms"), ("lm", "lstm"), "  layers: 2"),
-    "tags": Kind(
-        "tags",
-        ("tags", "columns"),
-        ("taggers",),
-        ("tagger", "bilstm_crf"),
-        "  dropout: 0.5",
-        added=(("taggers", "feature_crf"),),
-    ),
-    "pairs": Kind(
-        "parallel", ("parallel", "text"), ("translators",), ("translator", "attention"), "  bidirectional: true"
-    ),
+    "labels": Kind("labels", ("classifier", "textcnn"), "  widths: [2, 3, 4, 5]"),
+    "text": Kind("text", ("lm", "lstm"), "  layers: 2"),
+    "tags": Kind("tags", ("tagger", "bilstm_crf"), "  dropout: 0.5", added=(("taggers", "feature_crf"),)),
+    "pairs": Kind("parallel", ("translator", "attention"), "  bidirectional: true"),
 }
 
 
@@ -122,6 +109,7 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
         parts: the installed files.
         data: the user's file or folder, which is copied; found: its kind.
     """
+    from langladder.families import families
     from langladder.text.clean.statistics import SMALL
 
     kind = KINDS[found.kind] if found else KINDS["labels"]
@@ -138,7 +126,7 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
     _write_version(folder, parts)
     family, base = kind.example
     write_text(folder / "conf" / family / f"my_{base}.yaml", _example(parts, kind))
-    (listed,) = (name for name in kind.kept if name.startswith(family))
+    listed = families()[family].listed
     about = {"version": _version(), "example": f"conf/{family}/my_{base}.yaml", "listed": listed, "path": path}
     readme = (parts / "README.md").read_text(encoding="utf-8")
     write_text(folder / "README.md", re.sub(r"\{(\w+)\}", lambda name: about[name[1]], readme))
@@ -243,13 +231,14 @@ def stages_text(text: str) -> str:
 def params_text(text: str, kind: Kind, path: str, settings: Mapping[str, object], changes: Mapping[str, object]) -> str:
     """params.yaml for one kind of data: only that kind, from a path, with the rungs that read it, then `changes`."""
     from langladder.families import families
+    from langladder.families.sides import SIDES
 
-    group, choice = kind.group
-    values: dict[str, object] = {"only": [kind.side], group: choice}
+    side = SIDES[kind.side]
+    values: dict[str, object] = {"only": [side.name], side.group: side.own}
     if settings:
         values["data"] = {kind.side: dict(settings)}
     for family in families().values():
-        if family.listed not in kind.kept:
+        if not family.in_new or family.bases or side.name not in family.texts:
             values[family.listed] = {} if family.bases else []
     usual = yaml.safe_load(text)
     for listed, rung in kind.added:

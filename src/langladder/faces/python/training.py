@@ -36,16 +36,8 @@ from langladder.text.tokenize.tokenizers import TokenizerConfig
 from langladder.text.words.segmentation import conventions_of
 from langladder.text.words.vocabulary import VocabularyConfig, WordCorpus, encode_words
 
-FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "text": ("lm", "embedding", "encoder"),
-    "pairs": ("translator",),
-    "labels": ("classifier", "classifier_transfer"),
-    "tags": ("tagger", "tagger_transfer"),
-    "questions": ("reader", "reader_transfer"),
-}
-"""Argument for the data → the families that are trained on them."""
-SIDE = {"pairs": "parallel"}
-"""Argument → the side of the pipeline, if it has another name."""
+GIVEN = {side.given: side.name for side in SIDES.values() if side.given}
+"""Argument for the data → its side."""
 SETS = (list, tuple, set, frozenset)
 """Types that can hold the labels of a multi-label text."""
 Settings = dict[str, Any]
@@ -63,6 +55,11 @@ class _Family(Protocol):
         """See `Family.train`."""
 
 
+def trained_on(given: str) -> list[str]:
+    """The families whose rungs are trained on an argument for the data."""
+    return [one.name for one in families().values() if one.name in defaults() and one.texts == (GIVEN[given],)]
+
+
 class _Rung(NamedTuple):
     """What is trained: the argument for its data, its family, its settings, the function that makes it."""
 
@@ -75,7 +72,7 @@ class _Rung(NamedTuple):
     @property
     def side(self) -> str:
         """The side of its data."""
-        return SIDE.get(self.given, self.given)
+        return GIVEN[self.given]
 
 
 class TrainedModel(Model):
@@ -207,7 +204,7 @@ def _only(data: Mapping[str, object]) -> tuple[str, object]:
     """
     given = {name: value for name, value in data.items() if value is not None}
     if len(given) != 1:
-        raise InputError(f"train: {' and '.join(given) or 'no data'} given; give one of {', '.join(FAMILIES)}")
+        raise InputError(f"train: {' and '.join(given) or 'no data'} given; give one of {', '.join(GIVEN)}")
     [found] = given.items()
     return found
 
@@ -254,9 +251,9 @@ def _chosen(
     Raises:
         InputError: there is none of that name, its settings are not allowed, or its base is missing or does not fit.
     """
-    family = next((one for one in FAMILIES[given] if name in defaults()[one]), None)
+    family = next((one for one in trained_on(given) if name in defaults()[one]), None)
     if family is None:
-        names = ", ".join(known for one in FAMILIES[given] for known in defaults()[one])
+        names = ", ".join(known for one in trained_on(given) for known in defaults()[one])
         raise InputError(f"train: {name[:80]!r} is not a rung that is trained on {given}; rungs: {names}")
     values = sized(family, name, size)
     if steps is not None:
@@ -270,7 +267,7 @@ def _chosen(
     if bases := families()[family].bases:
         values["base"] = _base(base, values, family, f"{where}: base", bases)
     elif base is not None:
-        grown = ", ".join(known for one in FAMILIES[given] if families()[one].bases for known in defaults()[one])
+        grown = ", ".join(known for one in trained_on(given) if families()[one].bases for known in defaults()[one])
         raise InputError(
             f"{where}: base: {name} starts from no other model; leave it out, or choose from {grown or '–'}"
         )
@@ -351,12 +348,13 @@ def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed:
         cleaning = checked(pkgutil.resolve_name(side.cleaning), values["clean"], "train: data: clean")
         with atomic_folder(clean) as temporary:
             locate_function(side.clean)(raw, temporary, cleaning, seed)
-    if side.tokenized and chosen.family != "embedding":
+    family = families()[chosen.family]
+    if family.tokens:
         _tokenize(root, chosen.side, checked(TokenizerConfig, values["tokenizer"], "train: data: tokenizer"), values)
-    if chosen.family == "embedding":
+    if WORDS.as_posix() in family.reads:
         with atomic_folder(root / WORDS) as temporary:
             encode_words(clean, checked(VocabularyConfig, values["words"], "train: data: words"), temporary)
-        counting = cast("AnyCounting | None", families()["embedding"].counting(chosen.values))
+        counting = cast("AnyCounting | None", family.counting(chosen.values))
         with atomic_folder(root / COUNTS) as temporary:
             for _ in store_counts(temporary, WordCorpus.open(root / WORDS), [counting] if counting else []):
                 pass
