@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier
 from langladder.models.encoders.bert import BERT
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.reading.reader import Reader
-from langladder.models.saving import current_target
 from langladder.models.tagging.tagger import Tagger
 from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.tokenizers import Tokenizer
@@ -75,14 +73,6 @@ def read_models(folders: Sequence[Path]) -> list[LoadedModel]:
         loaded._replace(name=str(folder)) if names.count(loaded.name) > 1 else loaded
         for loaded, folder in zip(models, folders, strict=True)
     ]
-
-
-def is_encoder(folder: Path) -> bool:
-    """Whether a folder has an encoder, by its config.json."""
-    path = folder / "config.json"
-    description = read_json(path) if path.is_file() else None
-    target = str(description.get("_target_")) if isinstance(description, dict) else ""
-    return current_target(target) == "langladder.models.encoders.bert.BERT"
 
 
 def read_encoder(folder: Path) -> LoadedEncoder:

@@ -25,13 +25,14 @@ def attention(model: Path, text: str, layer: int | None, head: int | None, as_js
       langladder attention models/lm/gpt "the dog sees the cats ." --layer 2
       langladder attention models/encoder/roberta_mini "the dog sees the cats ." --layer 1 --head 3
     """
-    from langladder.answers.loading import is_encoder, read_encoder, read_model
+    from langladder.answers.kinds import kind_of
+    from langladder.answers.loading import read_encoder, read_model
     from langladder.evaluation.attention_maps import attention_weights, framed, token_names
     from langladder.faces.cli.translate import print_attention
     from langladder.models.encoders.bert import BERT
     from langladder.models.language.gpt import GPT
 
-    loaded = read_encoder(model) if is_encoder(model) else read_model(model)
+    loaded = read_encoder(model) if kind_of(model) == "encoder" else read_model(model)
     network, tokenizer = loaded.model, loaded.tokenizer
     if not isinstance(network, GPT | BERT):
         raise InputError(f"{model}: a {type(network).__name__} has no self-attention; choose a GPT or an encoder")

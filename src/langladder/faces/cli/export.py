@@ -95,27 +95,25 @@ def export(
         raise InputError(f"--words works with --to arpa only, not with {chosen}")
     if words:
         _check_words(tokenizers[0], model, chosen)
-    from langladder.answers.loading import is_encoder
+    from langladder.answers.kinds import kind_of
     from langladder.evaluation.page import titles
     from langladder.families import families
     from langladder.formats.loading import LOADING
     from langladder.formats.model_card import model_card
     from langladder.ground.artefacts import read_json, write_text
     from langladder.ground.atomic import atomic_folder
-    from langladder.models.language.instructed import InstructedGPT
 
     figures: Mapping[str, Any] | None = None if scores is None else read_json(scores)
-    family = fine or ("encoder" if is_encoder(model) else "lm" if len(tokenizers) == 1 else "translator")
+    family = families()[str(kind_of(model))]
     kind: str = fine or chosen
-    if isinstance(saved, InstructedGPT):
-        family, kind = "instruct", f"{chosen}_chat"
-    if chosen == "onnx" and family != "lm":
-        kind = "onnx_transformer" if family == "translator" else f"onnx_{family}"
+    if family.name == "instruct":
+        kind = f"{chosen}_chat"
+    elif chosen == "onnx" and family.name != "lm":
+        kind = "onnx_transformer" if family.name == "translator" else f"onnx_{family.name}"
     if chosen == "arpa" and tokenizers[0].kind != "word":
         kind = "arpa_tokens"
-    limits, name = families()[family].limits, LOADED.get(chosen, ".")
-    named = titles(families()[family].page())
-    card = model_card(model, figures, named, loading=LOADING[kind], limits=limits, name=name)
+    named, name = titles(family.page()), LOADED.get(chosen, ".")
+    card = model_card(model, figures, named, loading=LOADING[kind], limits=family.limits, name=name)
     with to(target) as path:
         with atomic_folder(path, EXPORT) as temporary:
             _write(saved, tokenizers, temporary, chosen)
@@ -140,14 +138,15 @@ def _check_words(tokenizer: "Tokenizer", model: Path, format: ExportFormat) -> N
 
 def _read(folder: Path) -> "tuple[LanguageModel | BERT | Translator | Fine, list[Tokenizer]]":
     """The model with its tokenizer, or with that of the source and that of the target."""
-    from langladder.answers.loading import is_encoder, read_encoder, read_model, read_translator
+    from langladder.answers.kinds import kind_of
+    from langladder.answers.loading import read_encoder, read_model, read_translator
 
     if (folder / "source.json").is_file():
         translator = read_translator(folder)
         return translator.model, [translator.source, translator.target]
     if fine_tuned_family(folder):
         return _read_fine_tuned(folder), []
-    if is_encoder(folder):
+    if kind_of(folder) == "encoder":
         encoder = read_encoder(folder)
         return encoder.model, [encoder.tokenizer]
     loaded = read_model(folder)
@@ -289,12 +288,12 @@ def _write_encoder(model: "BERT", tokenizer: "Tokenizer", out: Path, format: Exp
         export_bert(model, tokenizer, out)
 
 
-_FINE_TUNED = {
-    "langladder.models.classification.bert_classifier.BERTClassifier": "classifier",
-    "langladder.models.classification.gpt_classifier.GPTClassifier": "classifier",
-    "langladder.models.tagging.bert_tagger.BERTTagger": "tagger",
-    "langladder.models.reading.bert_span.BERTSpan": "reader",
-}
+_FINE_TUNED = (
+    "langladder.models.classification.bert_classifier.BERTClassifier",
+    "langladder.models.classification.gpt_classifier.GPTClassifier",
+    "langladder.models.tagging.bert_tagger.BERTTagger",
+    "langladder.models.reading.bert_span.BERTSpan",
+)
 
 
 def fine_tuned_family(folder: Path) -> str | None:
@@ -303,6 +302,7 @@ def fine_tuned_family(folder: Path) -> str | None:
     Raises:
         InputError: it has a GPT for multiple choice, which no other format supports.
     """
+    from langladder.answers.kinds import kind_of
     from langladder.ground.artefacts import read_json
     from langladder.models.saving import current_target
 
@@ -314,7 +314,7 @@ def fine_tuned_family(folder: Path) -> str | None:
             f"{folder}: no other format supports a GPTChoice: it uses tokens of its own (start, delimiter, "
             "extract), which Hugging Face's GPT-2 heads do not have; use it with `langladder answer`"
         )
-    return _FINE_TUNED.get(target)
+    return kind_of(folder) if target in _FINE_TUNED else None
 
 
 def _read_fine_tuned(folder: Path) -> "Fine":
