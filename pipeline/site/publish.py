@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypedDict
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from safetensors import safe_open
 
-from langladder.answers.kinds import title_of
+from langladder.answers.kinds import kind_of_class, title_of
 from langladder.ground.artefacts import read_json, write_json, write_text
 from langladder.ground.atomic import Owner, atomic_folder, write_sums
 from langladder.ground.errors import InputError
@@ -52,15 +52,13 @@ class Kind(NamedTuple):
     """A kind of rung; the browser runs one rung of each.
 
     Attributes:
-        family: the folder below models/.
-        model: its class; None: word vectors.
+        model: its class, which models.js computes; None: word vectors.
         preferred: the rung that is chosen if there are several.
         reads: files beside the weights.
         settings: values in config.json that models.js requires.
     """
 
     title: str
-    family: str
     model: type | None
     preferred: str
     reads: tuple[str, ...]
@@ -83,14 +81,12 @@ DECODER: dict[str, object] = {
 }
 FILTERS = {"padding": "valid", "pooling": "max", "channels": 1, "pairs": "joined"}
 KINDS = {
-    "ngram": Kind("n-gram model", "lm", BackoffLanguageModel, "kneser_ney", TOKENS, {}),
-    "lstm": Kind("LSTM", "lm", RecurrentLM, "lstm", TOKENS, RECURRENT),
-    "gpt": Kind("GPT", "lm", GPT, "gpt", TOKENS, DECODER),
-    "translator": Kind(
-        "attention translator", "translator", AttentionSeq2Seq, "attention", PAIR, {"score": "additive"}
-    ),
-    "classifier": Kind("convolutional classifier", "classifier", TextCNN, "textcnn", ("reading.json",), FILTERS),
-    "vectors": Kind("word vectors", "embedding", None, "skipgram", ("words.json",), {}),
+    "ngram": Kind("n-gram model", BackoffLanguageModel, "kneser_ney", TOKENS, {}),
+    "lstm": Kind("LSTM", RecurrentLM, "lstm", TOKENS, RECURRENT),
+    "gpt": Kind("GPT", GPT, "gpt", TOKENS, DECODER),
+    "translator": Kind("attention translator", AttentionSeq2Seq, "attention", PAIR, {"score": "additive"}),
+    "classifier": Kind("convolutional classifier", TextCNN, "textcnn", ("reading.json",), FILTERS),
+    "vectors": Kind("word vectors", None, "skipgram", ("words.json",), {}),
 }
 TYPES = {"F32", "I32", "I64"}  # of arrays; models.js reads no others
 SHARED = ("page.css", "explorer.css", "common.js")  # of the report and the explorer
@@ -172,7 +168,8 @@ def publish(root: Path, out: Path, ladders: Sequence[str] = ()) -> dict[str, Run
 def _found(models: Path, kind: Kind) -> Path | str:
     """The folder of the rung of a kind that the browser runs, or why there is none."""
     obstacles = []
-    folders = [path for path in (models / kind.family).glob("*") if path.is_dir()]
+    family = "embedding" if kind.model is None else kind_of_class(kind.model)
+    folders = [path for path in (models / str(family)).glob("*") if path.is_dir()]
     for folder in sorted(folders, key=lambda path: (path.name != kind.preferred, path.name)):
         described = {} if kind.model is None else read_json(folder / "config.json")
         if kind.model is not None and not issubclass(located(folder, str(described["_target_"])), kind.model):

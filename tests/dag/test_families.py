@@ -167,3 +167,20 @@ def test_a_family_of_ones_own(project: Path) -> None:
     assert "first_word" in (project / "ladders" / "full" / "params.yaml").read_text()
     broken = run(project, sys.executable, "-m", "pipeline.train", "opening", "opening.model.words=0", check=False)
     assert "opening.model.words: 0 is not allowed" in broken and "change it on the command line" in broken
+
+
+def test_it_can_be_asked_wherever_the_others_can(project: Path) -> None:
+    """By a command, in Python, through MLflow and in the explorer, by the same declaration."""
+    here = ["env", "PYTHONPATH=src", sys.executable]
+    (project / "lines.txt").write_text("zzz sleeps .\n" * 4)
+    command = [*here, "-m", "langladder", "evaluate"]
+    judged = json.loads(run(project, *command, "models/opening/first_word", "lines.txt", "--json"))
+    assert judged["kind"] == "opening" and judged["figures"] == {"begins as guessed": 0.0}
+    refused = run(project, *command, "models/embedding/svd", "lines.txt", check=False)
+    assert "a model of embedding; supported: lm, classifier, tagger, reader, translator, opening" in refused
+    found = json.loads(run(project, *here, "-W", "ignore", "-c", toy_family.ASKED).splitlines()[-1])
+    assert found["repr"] == "<Model first_word (family opening, Opening): predict>"
+    assert found["python"] == found["mlflow"] and not found["python"][1]["guessed"]
+    assert found["models"] == [{"name": "first_word", "title": "The first word", "kind": "opening"}]
+    assert "Opening words" in found["tables"]
+    assert [one["text"] for one in found["unknown"][0]["unknown"]] == ["zzz"]

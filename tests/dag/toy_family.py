@@ -11,7 +11,7 @@ DECLARATION = '''"""Opening words: which words lines begin with, by counting."""
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -22,6 +22,7 @@ from langladder.evaluation.page import Page
 from langladder.families.family import Evaluated, Family, Trained
 from langladder.ground.schema import locate
 from langladder.models.making import TrainingResult
+from langladder.models.model_function import ModelFunction, Parameters, Row, Rows, SchemaColumn
 
 TEXT = Path("data/clean/text")
 
@@ -71,6 +72,35 @@ class OpeningPage(Page):
     ]
 
 
+class OpeningFunction(ModelFunction[Opening]):
+    """Whether a line begins as guessed."""
+
+    inputs = (SchemaColumn("text"),)
+    outputs = (SchemaColumn("guessed", "boolean"),)
+    row: ClassVar[Row] = {"text": "the cat sleeps ."}
+
+    @classmethod
+    def load(cls, folder: Path) -> "OpeningFunction":
+        """Read the model."""
+        return cls(Opening.load(folder))
+
+    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
+        """One answer a line."""
+        return [{"guessed": row["text"].split(" ")[0] in self.model.words} for row in rows]
+
+
+def score(model: Opening, lines: list[str], name: str) -> OpeningPage:
+    """How often lines begin as guessed."""
+    right = sum(line.split()[0] in model.words for line in lines) / len(lines)
+    return OpeningPage(name=name, approach=model.approach, words=model.words, right=right)
+
+
+def judge(folder: Path, file: Path, request: Any, table: Any) -> OpeningPage:
+    """The same of any file."""
+    lines = file.read_text(encoding=request.encoding).splitlines()
+    return score(Opening.load(folder), lines, folder.name)
+
+
 class OpeningFamily(Family):
     """See `Family`."""
 
@@ -82,6 +112,10 @@ class OpeningFamily(Family):
     default = "first_word"
     report_module = "langladder.faces.report.openings"
     reads = ("data/clean/text",)
+    model = "langladder.families.opening.Opening"
+    file = "opening.json"
+    function = "langladder.families.opening.OpeningFunction"
+    judge = "langladder.families.opening.judge"
     loading = """from langladder.families.opening import Opening
 
 model = Opening.load("{folder}")"""
@@ -111,9 +145,8 @@ model = Opening.load("{folder}")"""
 
         model = Opening.load(folder)
         lines = [line for line in read_table(TEXT / "test")["text"].to_pylist() if line.split()]
-        right = sum(line.split()[0] in model.words for line in lines) / len(lines)
-        page = OpeningPage(name=rung.name, approach=model.approach, words=model.words, right=right)
-        return Evaluated(page, f"{right:.1%} begin as guessed")
+        page = score(model, lines, rung.name)
+        return Evaluated(page, f"{page.right:.1%} begin as guessed")
 
 
 FAMILY = OpeningFamily()
@@ -165,6 +198,37 @@ STAGES = """
     outs: ["reports/rungs/opening/${item.rung}.json", "metrics/evaluate_opening/${item.rung}.json"]
 """
 
+ASKED = """
+import json
+from pathlib import Path
+
+import mlflow
+import pandas as pd
+from starlette.testclient import TestClient
+
+import langladder as ll
+from langladder.faces.explorer.app import create
+from langladder.faces.http.shelf import Shelf
+
+folder, lines = Path("models/opening/first_word"), ["the cat sleeps .", "zzz sleeps ."]
+model = ll.load(folder)
+mlflow.set_tracking_uri("sqlite:///mlflow.db")
+[logged] = mlflow.search_logged_models(
+    [mlflow.get_experiment_by_name("openings").experiment_id], output_format="list"
+)
+client = TestClient(create(Shelf.below([Path("models")])), base_url="http://localhost")
+text = {"text": "the zzz", "models": ["first_word"]}
+run = client.post("/api/ladder/run").json()
+print(json.dumps({
+    "repr": repr(model),
+    "python": model.predict({"text": lines}),
+    "mlflow": mlflow.pyfunc.load_model(logged.model_uri).predict(pd.DataFrame({"text": lines})).to_dict("records"),
+    "models": [one for one in run["models"] if one["name"] == "first_word"],
+    "tables": [one["title"] for one in run["tables"]],
+    "unknown": client.post("/api/typed/unknown", json={"asked": [text]}).json(),
+}))
+"""
+
 FILES = {
     "src/langladder/families/opening.py": DECLARATION,
     "src/langladder/faces/report/openings.py": SHOWN,
@@ -176,7 +240,7 @@ FILES = {
 def add(project: Path) -> set[str]:
     """Add the family to a copy of the project; returns the files of the house that it changed."""
     subprocess.run(["git", "add", "-A"], cwd=project, check=True)
-    subprocess.run(["git", "commit", "-qm", "before"], cwd=project, check=True)
+    subprocess.run(["git", "commit", "-qm", "before", "--allow-empty"], cwd=project, check=True)
     for name, text in FILES.items():
         (project / name).parent.mkdir(exist_ok=True)
         (project / name).write_text(text)
