@@ -86,10 +86,7 @@ class LanguageModelFunction(ModelFunction[LoadedModel]):
     )
     parameters: ClassVar[Parameters] = {"max_tokens": 0, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0}
     row: ClassVar[Row] = {"text": TEXT}
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        return cls(read_model(folder))
+    read = staticmethod(read_model)
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         """Bits are None if the probability is 0."""
@@ -112,10 +109,7 @@ class VectorsFunction(ModelFunction[WordVectors]):
         SchemaColumn("cosines", "double", 1),
     )
     parameters: ClassVar[Parameters] = {"neighbours": 10}
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        return cls(read_vectors(folder))
+    read = staticmethod(read_vectors)
 
     @classmethod
     def example(cls, folder: Path) -> Row:
@@ -140,10 +134,7 @@ class EncoderFunction(ModelFunction[LoadedEncoder]):
     outputs = (SchemaColumn("fillings", "string", 2), SchemaColumn("probabilities", "double", 2))
     parameters: ClassVar[Parameters] = {"best": 5}
     row: ClassVar[Row] = {"text": "the old <mask> sleeps ."}
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        return cls(read_encoder(folder))
+    read = staticmethod(read_encoder)
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         gaps = [
@@ -166,11 +157,7 @@ class AssistantFunction(ModelFunction[Assistant]):
     outputs = (SchemaColumn("answer"),)
     parameters: ClassVar[Parameters] = {"max_tokens": 40, "temperature": 0.0, "seed": 0}
     row: ClassVar[Row] = {"text": INSTRUCTION}
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """A best-of-n needs its reward model, at the path in its provenance."""
-        return cls(read_assistant(folder))
+    read = staticmethod(read_assistant)  # a best-of-n needs its reward model, at the path in its provenance
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         config, found = sampling(parameters), []
@@ -186,10 +173,7 @@ class RewardFunction(ModelFunction[RewardModel]):
     inputs = (SchemaColumn("text"), SchemaColumn("answer"))
     outputs = (SchemaColumn("reward", "double"),)
     row: ClassVar[Row] = {"text": INSTRUCTION, "answer": "france"}
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        return cls(RewardModel.load(folder))
+    read = RewardModel.load
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         del parameters
@@ -214,10 +198,7 @@ class ClassifierFunction(ModelFunction[Classifier]):
         SchemaColumn("probabilities", "double", 1),
         SchemaColumn("note"),
     )
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        return cls(Classifier.load(folder))
+    read = Classifier.load
 
     @classmethod
     def example(cls, folder: Path) -> Row:
@@ -252,10 +233,7 @@ class TaggerFunction(ModelFunction[Tagger]):
     )
     parameters: ClassVar[Parameters] = {"words": "whitespace"}
     row: ClassVar[Row] = {"text": "the dog sleeps ."}
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        return cls(read_tagger(folder))
+    read = staticmethod(read_tagger)
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         """Words as in the training text, or split as the parameter says."""
@@ -275,10 +253,7 @@ class ReaderFunction(ModelFunction[Reader]):
         SchemaColumn("score", "double"),
         SchemaColumn("probability", "double", required=False),
     )
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        return cls(Reader.load(folder))
+    read = Reader.load
 
     @classmethod
     def example(cls, folder: Path) -> Row:
@@ -312,10 +287,7 @@ class TranslatorFunction(ModelFunction[LoadedTranslator]):
     outputs = (SchemaColumn("translation"), SchemaColumn("score", "double", required=False))
     parameters: ClassVar[Parameters] = {"width": 5, "max_length": 200}
     row: ClassVar[Row] = {"text": "the cat sleeps ."}
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        return cls(read_translator(folder))
+    read = staticmethod(read_translator)
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         found = translate(self.model, [row["text"] for row in rows], checked(BeamConfig, dict(parameters), "params"))
@@ -329,10 +301,7 @@ class RecognizerFunction(ModelFunction[Recognizer]):
     inputs = (SchemaColumn("frames", "double", 2),)
     outputs = (SchemaColumn("text"), SchemaColumn("log_prob", "double"))
     parameters: ClassVar[Parameters] = {"width": 8}
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        return cls(Recognizer.load(folder))
+    read = Recognizer.load
 
     @classmethod
     def example(cls, folder: Path) -> Row:
