@@ -78,11 +78,7 @@ class OpeningFunction(ModelFunction[Opening]):
     inputs = (SchemaColumn("text"),)
     outputs = (SchemaColumn("guessed", "boolean"),)
     row: ClassVar[Row] = {"text": "the cat sleeps ."}
-
-    @classmethod
-    def load(cls, folder: Path) -> "OpeningFunction":
-        """Read the model."""
-        return cls(Opening.load(folder))
+    read = Opening.load
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         """One answer a line."""

@@ -61,8 +61,8 @@ def evaluate_file(folder: Path, file: Path, request: EvaluateRequest) -> JudgedF
     kind = kind_of(folder)
     judge = "" if kind is None else families()[kind].judge
     if kind is None or not judge:
-        named = ", ".join(family.name for family in kinds().values() if family.judge)
-        raise InputError(f"{folder}: {'no saved model' if kind is None else f'a model of {kind}'}; supported: {named}")
+        judged = ", ".join(family.name for family in kinds().values() if family.judge)
+        raise InputError(f"{folder}: {'no saved model' if kind is None else f'a model of {kind}'}; supported: {judged}")
     table: list[Prediction] = []
     page = cast(Judge, resolve_name(judge))(folder, file, request, table)
     named = titles(type(page))
