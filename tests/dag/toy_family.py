@@ -78,7 +78,7 @@ class OpeningFunction(ModelFunction[Opening]):
     inputs = (SchemaColumn("text"),)
     outputs = (SchemaColumn("guessed", "boolean"),)
     row: ClassVar[Row] = {"text": "the cat sleeps ."}
-    read = Opening.load
+    read = staticmethod(Opening.load)
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         """One answer a line."""

@@ -5,7 +5,7 @@ Columns and parameters have the types of MLflow's schemas (https://mlflow.org/do
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
@@ -45,7 +45,7 @@ class ModelFunction(ABC, Generic[Model]):
     parameters: ClassVar[Parameters] = {}
     """Parameters with their defaults; 0 means no limit for optional limits."""
     row: ClassVar[Row] = {}
-    read: ClassVar[Callable[[Path], Any]]
+    read: ClassVar["staticmethod[[Path], Any]"]
     """Reads the model of a folder, with all that its answers need."""
 
     def __init__(self, model: Model) -> None:

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import mlflow
@@ -15,6 +16,7 @@ import yaml
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
 
+import langladder as ll
 from langladder.answers.classify import RIGHT_BRANCHING
 from langladder.answers.kinds import kind_of_class
 from langladder.corpora.scenes import QUESTIONS, Scene
@@ -354,3 +356,10 @@ def test_every_rung_that_leaves_a_model_has_a_kind() -> None:
             if kind is None or not families()[kind].function:
                 without.append(target)
     assert not without
+
+
+def test_what_families_name_is_there() -> None:
+    for family in families().values():
+        assert bool(family.model) == bool(family.function) == family.trained, family.name
+        assert all(callable(resolve_name(name)) for name in (family.model, family.function, family.judge) if name)
+        assert all(callable(getattr(ll.Model, name)) for name in family.asks)

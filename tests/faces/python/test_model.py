@@ -64,6 +64,9 @@ def test_importing_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[] False"
+    kinds = "import sys; from langladder.answers import kinds; from langladder.families import families; families()"
+    code = f"{kinds}; print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
 
 
 def test_language_models_score_and_go_on(project: Path) -> None:

@@ -173,7 +173,7 @@ class RewardFunction(ModelFunction[RewardModel]):
     inputs = (SchemaColumn("text"), SchemaColumn("answer"))
     outputs = (SchemaColumn("reward", "double"),)
     row: ClassVar[Row] = {"text": INSTRUCTION, "answer": "france"}
-    read = RewardModel.load
+    read = staticmethod(RewardModel.load)
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         del parameters
@@ -198,7 +198,7 @@ class ClassifierFunction(ModelFunction[Classifier]):
         SchemaColumn("probabilities", "double", 1),
         SchemaColumn("note"),
     )
-    read = Classifier.load
+    read = staticmethod(Classifier.load)
 
     @classmethod
     def example(cls, folder: Path) -> Row:
@@ -253,7 +253,7 @@ class ReaderFunction(ModelFunction[Reader]):
         SchemaColumn("score", "double"),
         SchemaColumn("probability", "double", required=False),
     )
-    read = Reader.load
+    read = staticmethod(Reader.load)
 
     @classmethod
     def example(cls, folder: Path) -> Row:
@@ -301,7 +301,7 @@ class RecognizerFunction(ModelFunction[Recognizer]):
     inputs = (SchemaColumn("frames", "double", 2),)
     outputs = (SchemaColumn("text"), SchemaColumn("log_prob", "double"))
     parameters: ClassVar[Parameters] = {"width": 8}
-    read = Recognizer.load
+    read = staticmethod(Recognizer.load)
 
     @classmethod
     def example(cls, folder: Path) -> Row:
