@@ -56,21 +56,24 @@ repro: $(VENV)/ready ## set up, then run the whole DAG: corpus → models → re
 	@test -f mlflow.db || echo "== beside the first stages: making mlflow.db"
 	@test -f mlflow.db || { python -m pipeline.runs prepare & }; python -m pipeline.$(if $(LADDER),ladder $(LADDER),parallel --summary)
 
+# The files of tests that have a mark: collecting them all takes half a minute of each worker.
+marked = $$(grep -rl --include='test_*.py' 'mark\.$(1)\b' tests)
+
 .PHONY: test
 test: setup ## set up, then run all tests
 	@pytest -n auto --dist loadfile --no-loadscope-reorder -m "not long and not full and not cluster and not browser"
 
 .PHONY: test-long
 test-long: setup ## every command of the README, your own text through the DAG, lock files against the index; tests repeated for every rung
-	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m long
+	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m long $(call marked,long)
 
 .PHONY: test-full
 test-full: setup ## train every rung of conf/, twenty steps each, and write the report of the full ladder (ten minutes)
-	@pytest -m full
+	@pytest -m full $(call marked,full)
 
 .PHONY: test-cluster
 test-cluster: setup ## docs/cluster.md on this machine: schedulers, dying workers, devices, tracking servers (ten minutes)
-	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m cluster
+	@pytest -n 2 --dist loadfile --no-loadscope-reorder -m cluster $(call marked,cluster)
 
 # An environment beside .venv that sees all that is in it: some libraries import these wherever they find them, slowly.
 $(VENV)-peers/ready: setup requirements-peers.lock

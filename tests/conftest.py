@@ -14,13 +14,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small matrices: more threads on
 prepare(params.load())  # conf/config.yaml has params.yaml among its defaults; some tests compose on import
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long files first (the whole DAG, then those with slow tests), so that two workers end together."""
+    """The long files first, those that may take longest before all others, so that two workers end together."""
 
-    def weight(item: pytest.Item) -> int:
-        return 2 * (item.get_closest_marker("dag") is not None) + (item.get_closest_marker("slow") is not None)
+    def weight(item: pytest.Item) -> tuple[int, bool, bool]:
+        limit = item.get_closest_marker("timeout")
+        marks = (item.get_closest_marker(name) is not None for name in ("dag", "slow"))
+        return (limit.args[0] if limit else 0, *marks)
 
-    files = {item.path: 0 for item in items}
+    files = {item.path: (0, False, False) for item in items}
     for item in items:
         files[item.path] = max(files[item.path], weight(item))
-    items.sort(key=lambda item: -files[item.path])
+    items.sort(key=lambda item: files[item.path], reverse=True)

@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from langladder.ground.errors import InputError
-from langladder.ground.schema import locate
 from langladder.models.classification.classifier import Classifier
 from langladder.models.classification.cnn_lstm import CNNLSTM
 from langladder.models.classification.mean_embedding import MeanEmbedding
@@ -27,11 +24,9 @@ from langladder.models.classification.tree_lstm import TreeLSTM
 from langladder.models.units import WordUnits
 from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import UNK
-from pipeline import ROOT
-from pipeline.settings import params, schema
-from pipeline.settings.compose import prepare
 from tests.bf16 import check_training
 from tests.hostile import little_memory
+from tests.models.rungs import classes, models
 
 LABELS = ["bad", "good", "neither"]
 UNITS = WordUnits([f"w{number}" for number in range(20)], "whitespace")
@@ -70,37 +65,22 @@ MORE: dict[str, tuple[type[NeuralClassifier], dict[str, Any]]] = {
 }
 
 
-def rungs() -> dict[str, tuple[type[NeuralClassifier], dict[str, Any]]]:
-    """Class and settings of every network in conf/classifier at size tiny, checked as the pipeline does."""
-    names = params.conf_names("classifier")
-    tiny = params.load().model_copy(update={"size": "tiny"})
-    prepare(tiny)
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", [f"+classifier@rungs.{n}={n}" for n in names])
-    values: Any = OmegaConf.to_container(config.rungs, resolve=True)
-    found: dict[str, tuple[type[NeuralClassifier], dict[str, Any]]] = {}
-    for name in names:
-        values[name].pop("year")  # said for the reader alone
-        kind = locate(values[name]["_target_"])
-        if issubclass(kind, NeuralClassifier):
-            rung: Any = schema.checked_rung("classifier", values[name], str)
-            found[name] = (kind, rung.model.model_dump())
-    return found
-
-
-NETWORKS = rungs() | MORE
+RUNGS = {name: kind for name, kind in classes("classifier").items() if issubclass(kind, NeuralClassifier)}
+NETWORKS: dict[str, type[NeuralClassifier]] = RUNGS | {name: kind for name, (kind, _) in MORE.items()}
 every_network = pytest.mark.parametrize("name", NETWORKS)
 
 
+def config_of(name: str) -> Any:
+    return NETWORKS[name].Config.model_validate(MORE[name][1]) if name in MORE else models("classifier")[name]
+
+
 def compared(name: str) -> bool:
-    return NETWORKS[name][1].get("pairs") == "compared"
+    return getattr(config_of(name), "pairs", None) == "compared"
 
 
 def build(name: str) -> NeuralClassifier:
-    kind, settings = NETWORKS[name]
     torch.manual_seed(1)
-    config: Any = kind.Config.model_validate(settings)
-    network = kind(config, UNITS.full_vocab_size, len(LABELS)).equip(UNITS, LABELS)
+    network = NETWORKS[name](config_of(name), UNITS.full_vocab_size, len(LABELS)).equip(UNITS, LABELS)
     with torch.no_grad():  # larger than they begin, so that every test sees outputs that differ
         for parameter in network.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))

@@ -6,16 +6,12 @@ everything. Networks also: shapes, a gradient for every parameter, two batches l
 """
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from langladder.ground.errors import InputError
-from langladder.ground.schema import locate
 from langladder.models.language.counted import CountedLanguageModel
 from langladder.models.language.gpt import GPT
 from langladder.models.language.language_model import LanguageModel, predicted
@@ -24,10 +20,8 @@ from langladder.models.language.nnlm import NNLM
 from langladder.models.language.recurrent import RecurrentLM
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS, PAD
-from pipeline import ROOT
-from pipeline.settings import params, schema
-from pipeline.settings.compose import prepare
 from tests.bf16 import check_training
+from tests.models.rungs import classes, models
 
 V = 29
 # What no rung has, and what rungs cut short: windows that slide, widths that differ.
@@ -62,24 +56,8 @@ MORE: dict[str, tuple[type[LanguageModel], dict[str, object]]] = {
 }
 
 
-def rungs() -> dict[str, tuple[type[LanguageModel], dict[str, object]]]:
-    """Class and settings of every file in conf/lm at size tiny, composed and checked as the pipeline does."""
-    names = params.conf_names("lm")
-    tiny = params.load().model_copy(update={"size": "tiny"})
-    prepare(tiny)
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", [f"+lm@rungs.{name}={name}" for name in names])
-    values: Any = OmegaConf.to_container(config.rungs, resolve=True)
-    found: dict[str, tuple[type[LanguageModel], dict[str, object]]] = {}
-    for name in names:
-        values[name].pop("year")  # said for the reader alone
-        rung: Any = schema.checked_rung("lm", values[name], str)
-        found[name] = (locate(rung.target), rung.model.model_dump())
-    return found
-
-
-MODELS = rungs() | MORE
-NETWORKS = [name for name, (kind, _) in MODELS.items() if issubclass(kind, NeuralLanguageModel)]
+MODELS: dict[str, type[LanguageModel]] = classes("lm") | {name: kind for name, (kind, _) in MORE.items()}
+NETWORKS = [name for name, kind in MODELS.items() if issubclass(kind, NeuralLanguageModel)]
 every_model = pytest.mark.parametrize("name", MODELS)
 every_network = pytest.mark.parametrize("name", NETWORKS)
 
@@ -96,9 +74,9 @@ STREAM = documents(1, 40, 6)[0]
 
 def build(name: str) -> LanguageModel:
     """The model, fitted where it counts; a network in evaluation mode."""
-    kind, settings = MODELS[name]
+    kind = MODELS[name]
     torch.manual_seed(1)
-    model = kind(kind.Config.model_validate(settings), V)
+    model = kind(kind.Config.model_validate(MORE[name][1]) if name in MORE else models("lm")[name], V)
     stream = TokenStream(STREAM.numpy().astype(np.int32), np.array([0, len(STREAM)]))
     if isinstance(model, CountedLanguageModel):
         model.fit(stream)
@@ -183,7 +161,7 @@ def test_models_saved_when_n_grams_had_no_folder_load(name, tmp_path: Path):
     description = tmp_path / "model" / "config.json"
     now = description.read_text()
     description.write_text(now.replace("langladder.models.ngrams.", "langladder.models."))
-    assert description.read_text() != now and type(LanguageModel.load(tmp_path / "model")) is MODELS[name][0]
+    assert description.read_text() != now and type(LanguageModel.load(tmp_path / "model")) is MODELS[name]
 
 
 @every_model

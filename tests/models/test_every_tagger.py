@@ -6,27 +6,21 @@ changes nothing, saving that keeps everything, a stranger's folder that is refus
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from langladder.ground.artefacts import read_arrays, write_arrays
 from langladder.ground.errors import InputError
-from langladder.ground.schema import locate
 from langladder.models.tagging.counted_tagger import CountedTagger, tag_ids
 from langladder.models.tagging.neural_tagger import NeuralTagger
 from langladder.models.tagging.tagger import Tagger
 from langladder.models.tagging.tagger_words import TaggerWords
 from langladder.text.labelled.labelled import Tagged
-from pipeline import ROOT
-from pipeline.settings import params, schema
-from pipeline.settings.compose import prepare
 from tests.bf16 import check_training
 from tests.hostile import little_memory
+from tests.models.rungs import classes, models
 
 TAGS = ["DET", "NOUN", "VERB"]
 TRAIN = [
@@ -42,28 +36,12 @@ TRAIN = [
 SENTENCES = [("the", "cats", "walk"), (), ("dogs",), ("the", "Cat", "sees", "3", "unseen" * 20, "dogs")]
 
 
-def rungs() -> dict[str, tuple[Any, Any]]:
-    """Class and settings of every file in conf/tagger at size tiny, checked as the pipeline does."""
-    names = params.conf_names("tagger")
-    tiny = params.load().model_copy(update={"size": "tiny"})
-    prepare(tiny)
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", [f"+tagger@rungs.{n}={n}" for n in names])
-    values: Any = OmegaConf.to_container(config.rungs, resolve=True)
-    found = {}
-    for name in names:
-        values[name].pop("year")  # said for the reader alone
-        rung: Any = schema.checked_rung("tagger", values[name], lambda _, name=name: f"conf/tagger/{name}.yaml")
-        found[name] = (locate(rung.target), rung.model)
-    return found
-
-
-RUNGS = rungs()
-NETWORKS = [name for name, (kind, _) in RUNGS.items() if issubclass(kind, NeuralTagger)]
+RUNGS = classes("tagger")
+NETWORKS = [name for name, kind in RUNGS.items() if issubclass(kind, NeuralTagger)]
 
 
 def network(name: str) -> NeuralTagger:
-    kind, config = RUNGS[name]
+    kind, config = RUNGS[name], models("tagger")[name]
     words = TaggerWords.of(TRAIN, lowercase=True, digits=True, min_count=1, more=["walk"])
     torch.manual_seed(1)
     return kind(config, *words.sizes, len(TAGS)).equip(words, TAGS)
@@ -72,7 +50,7 @@ def network(name: str) -> NeuralTagger:
 def made(name: str) -> Tagger:
     if name in NETWORKS:
         return network(name).eval()
-    kind, config = RUNGS[name]
+    kind, config = RUNGS[name], models("tagger")[name]
     tagger: CountedTagger = kind(config, TAGS)
     tagger.fit(TRAIN, tag_ids(TRAIN, TAGS))
     return tagger

@@ -10,12 +10,9 @@ from typing import Any
 
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from langladder.decoding.beam_search import BeamConfig, beam_search
 from langladder.ground.errors import InputError
-from langladder.ground.schema import locate
 from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translation.convolutional_seq2seq import ConvolutionalSeq2Seq
 from langladder.models.translation.luong_seq2seq import LuongSeq2Seq
@@ -23,10 +20,8 @@ from langladder.models.translation.seq2seq import Seq2Seq
 from langladder.models.translation.transformer import Transformer
 from langladder.models.translation.translator import Translator
 from langladder.text.tokenize.specials import BOS, EOS, PAD
-from pipeline import ROOT
-from pipeline.settings import params, schema
-from pipeline.settings.compose import prepare
 from tests.bf16 import check_training
+from tests.models.rungs import classes, models
 
 V = 13
 SMALL = {"width": 12, "embedding_dim": 10}
@@ -53,25 +48,8 @@ MORE: dict[str, tuple[type[Translator], dict[str, Any]]] = {
 }
 
 
-def rungs() -> dict[str, tuple[type[Translator], dict[str, Any]]]:
-    """Class and settings of every file in conf/translator at size tiny, composed and checked as the pipeline does."""
-    names = params.conf_names("translator")
-    tiny = params.load().model_copy(update={"size": "tiny"})
-    prepare(tiny)
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        overrides = [f"+translator@rungs.{name}={name}" for name in names]
-        config = compose("config", overrides)
-    values: Any = OmegaConf.to_container(config.rungs, resolve=True)
-    found: dict[str, tuple[type[Translator], dict[str, Any]]] = {}
-    for name in names:
-        values[name].pop("year")  # said for the reader alone
-        rung: Any = schema.checked_rung("translator", values[name], str)
-        found[name] = (locate(rung.target), rung.model.model_dump())
-    return found
-
-
-RUNGS = rungs()
-MODELS = RUNGS | MORE
+RUNGS: dict[str, type[Translator]] = classes("translator")
+MODELS = RUNGS | {name: kind for name, (kind, _) in MORE.items()}
 every_rung = pytest.mark.parametrize("name", RUNGS)
 every_translator = pytest.mark.parametrize("name", MODELS)
 
@@ -86,9 +64,9 @@ def one_thread() -> Iterator[None]:
 
 
 def build(name: str) -> Translator:
-    kind, settings = MODELS[name]
+    kind = MODELS[name]
     torch.manual_seed(1)
-    model = kind(kind.Config.model_validate(settings), V, V)
+    model = kind(kind.Config.model_validate(MORE[name][1]) if name in MORE else models("translator")[name], V, V)
     with torch.no_grad():  # larger than they begin, so that every test sees outputs that differ
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
