@@ -1,11 +1,15 @@
-"""The DAG of a project with all its jobs in forks of one process, which has loaded the libraries once.
+"""Jobs of a project in forks of one process, which has loaded the libraries once.
 
-    python tests/dag/forked.py      # in the project's folder; JOBS=… for another number of jobs at a time than 2
+    python tests/dag/forked.py          # the whole DAG, in the project's folder; JOBS=… at a time instead of 2
+    python tests/dag/forked.py serve    # `python -m pipeline.…` in this folder, as long as this runs
 
-Commands, settings and outputs are those of `dvc repro`; what DVC does after each job, `dvc commit` does once in the
-end. Starting the interpreter and DVC for each job takes longer than the job itself in ladders as small as the tests'.
+Commands, settings and outputs are those of `dvc repro`. In the whole DAG, `dvc commit` does once in the end what DVC
+does after each job. When it serves, `dvc repro` runs as always: with .dvc/tmp/forked first in PATH, `python` is a
+script that hands each job over. Starting the interpreter and the libraries for each job takes longer than the job
+itself in ladders as small as the tests'. Jobs run the code, and know the families, of when the process began.
 """
 
+import gc
 import importlib
 import json
 import multiprocessing
@@ -13,15 +17,23 @@ import os
 import pkgutil
 import runpy
 import shlex
+import socket
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
+from contextlib import suppress
 from graphlib import TopologicalSorter
 from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
-ROOMS = ("families", "corpora", "text", "models", "tasks", "evaluation", "experiments", "faces.report")
+ROOMS = ("families", "corpora", "text", "embeddings", "models", "tasks", "evaluation", "experiments", "answers")
+ROOMS += ("formats", "faces.report", "faces.mlflow")
+LIBRARIES = ("mlflow.store.tracking.sqlalchemy_store", "alembic.command", "sqlalchemy.dialects.sqlite", "pandas")
+LIBRARIES += ("sklearn.ensemble", "sklearn.manifold", "scipy.stats", "datasets", "ftfy", "hydra.main", "torch.profiler")
 PLAN = """
 import json, sys
 from dvc.repo import Repo
@@ -39,13 +51,24 @@ def plan(file: Path) -> dict[str, tuple[str, list[str]]]:
 
 
 def load() -> None:
-    """What jobs load, apart from the stage modules themselves."""
-    for name in ("mlflow.store.tracking.sqlalchemy_store", "pandas", "sklearn", "scipy.stats", "datasets"):
+    """What jobs load, apart from the stage modules themselves; what MLflow finds out once a process.
+
+    Python's collector then leaves all of it alone: in each fork it would read, and so copy, these objects.
+    """
+    for name in LIBRARIES:
         importlib.import_module(name)
     for room in ("pipeline.settings", "pipeline.tracking", *[f"langladder.{name}" for name in ROOMS]):
         package = importlib.import_module(room)
         for module in pkgutil.walk_packages(package.__path__, f"{room}."):
             importlib.import_module(module.name)
+    importlib.import_module("langladder.kernels.compiled").prepare()
+    importlib.import_module("hydra.core.plugins").Plugins.instance()
+    with tempfile.TemporaryDirectory() as folder:  # the first model makes MLflow list all installed packages
+        importlib.import_module("mlflow.pyfunc").save_model(
+            f"{folder}/model", loader_module="langladder.faces.mlflow", pip_requirements=["langladder"]
+        )
+    gc.collect()
+    gc.freeze()
 
 
 def run_job(command: str, log: Path) -> None:
@@ -58,10 +81,67 @@ def run_job(command: str, log: Path) -> None:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
+CLIENT = """#!{python} -SE
+import json, os, socket, sys
+if sys.argv[1:2] != ["-m"] or not sys.argv[2].startswith("pipeline.") or os.getcwd() != {project!r}:
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+socket.send_fds(server, [b"0"], [0, 1, 2])
+server.sendall(json.dumps([sys.argv[2:], dict(os.environ)]).encode() + b"\\n")
+sys.exit((server.recv(1) or b"1")[0])
+"""
+
+
+def serve(folder: Path) -> None:
+    """Run what the script `python` in `folder` is called with, each command in a fork, until this process is ended."""
+    load()
+    address = f"/tmp/forked-{os.getpid()}"  # the path of a socket has at most 107 bytes
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(address)
+        server.listen()
+        script = folder / "python.new"
+        script.write_text(CLIENT.format(python=sys.executable, project=str(Path.cwd()), address=address))
+        script.chmod(0o755)
+        script.rename(folder / "python")
+        with suppress(KeyboardInterrupt):
+            while True:
+                connection, _ = server.accept()
+                multiprocessing.get_context("fork").Process(target=answer, args=(connection,)).start()
+                connection.close()
+    Path(address).unlink()
+
+
+def answer(connection: socket.socket) -> None:
+    """Run one command with the streams and the environment of its caller, and end with the caller."""
+    _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    for stream, own in enumerate(streams):
+        os.dup2(own, stream)
+    sys.argv, environment = json.loads(connection.makefile().readline())
+    os.environ.clear()
+    os.environ.update(environment)
+    Thread(target=lambda: connection.recv(1) or os._exit(1), daemon=True).start()
+    code: object = 1
+    try:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
+    except BaseException:
+        traceback.print_exc()
+    sys.stdout.flush()
+    connection.sendall(bytes([code if isinstance(code, int) else 1]))
+
+
 def main() -> int:
     sys.path.insert(0, str(Path.cwd()))
     folder = Path(".dvc", "tmp", "forked")
     folder.mkdir(parents=True, exist_ok=True)
+    if sys.argv[1:] == ["serve"]:
+        serve(folder)
+        return 0
     jobs = plan(folder / "plan.json")
     load()
     fork, free = multiprocessing.get_context("fork"), int(os.environ.get("JOBS", "2"))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from project_copy import ENVIRONMENT
+from project_copy import environment
 
 
 def checkpoints(project: Path) -> list[Path]:
@@ -18,7 +18,9 @@ def checkpoints(project: Path) -> list[Path]:
 def kill_when(project: Path, stage: str, there: Callable[[], object]) -> None:
     """Run a stage anew and kill it when `there` says something, or after some minutes."""
     command = ["dvc", "repro", "-f", "-s", stage]
-    process = subprocess.Popen(command, cwd=project, env=ENVIRONMENT, start_new_session=True, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=project, env=environment(project), start_new_session=True, stdout=subprocess.DEVNULL
+    )
     deadline = time.monotonic() + 200
     while not there() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -4,8 +4,12 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,12 +24,38 @@ ENVIRONMENT = os.environ | {"PATH": PATH, "DVC_NO_ANALYTICS": "1"}
 ENVIRONMENT.pop("MLFLOW_TRACKING_URI", None)
 
 
+SERVED: dict[Path, str] = {}
+"""The projects that run `python -m pipeline.…` in forks, with the folder that is first in PATH there."""
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return ENVIRONMENT | {"PATH": SERVED.get(folder, "") + ENVIRONMENT["PATH"]}
+
+
 def run(folder: Path, *command: str, check: bool = True) -> str:
     """Output of a command in the project's copy."""
-    result = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False)
     output = result.stdout + result.stderr
     assert not check or result.returncode == 0, output
     return output
+
+
+@contextmanager
+def forking(folder: Path) -> Iterator[Path]:
+    """Jobs that DVC or `python -m pipeline.…` run in this project run in forks of one process, see forked.py."""
+    scripts = folder / ".dvc" / "tmp" / "forked"
+    (scripts / "python").unlink(missing_ok=True)  # of the project that this one is a copy of
+    threads = {"OMP_NUM_THREADS": "1"}
+    with subprocess.Popen([sys.executable, FORKED, "serve"], cwd=folder, env=ENVIRONMENT | threads) as server:
+        try:
+            while not (scripts / "python").exists():
+                assert server.poll() is None
+                time.sleep(0.1)
+            SERVED[folder] = f"{scripts}{os.pathsep}"
+            yield folder
+        finally:
+            SERVED.pop(folder, None)
+            server.send_signal(signal.SIGINT)
 
 
 def ran(output: str) -> set[str]:

@@ -458,9 +458,11 @@ IN_THE_WAY = {
 }
 
 
-@pytest.mark.parametrize("name", IN_THE_WAY)
+@pytest.mark.parametrize(
+    ("name", "folder"), [*((name, False) for name in IN_THE_WAY), (next(iter(IN_THE_WAY)), True)], ids=str
+)
 def test_a_file_in_the_way_of_a_single_run_is_found_before_the_work(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, folder: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def work(*_: object) -> None:
         pytest.fail("it began to work")
@@ -468,14 +470,14 @@ def test_a_file_in_the_way_of_a_single_run_is_found_before_the_work(
     monkeypatch.setattr(stage, "others", work)  # called before the stage's own function
     monkeypatch.setattr(needed, "check_data", lambda _: None)
     (tmp_path / name).parent.mkdir(parents=True)
-    (tmp_path / name).write_text("mine")
+    if folder:
+        (tmp_path / name).mkdir()
+    else:
+        (tmp_path / name).write_text("mine")
     run, overrides = IN_THE_WAY[name]
     assert run_stage(run, tmp_path, monkeypatch, *overrides) == 2
-    assert f"{tmp_path / name}: this file is not replaced" in capsys.readouterr().err
-    (tmp_path / name).unlink()
-    (tmp_path / name).mkdir()
-    assert run_stage(run, tmp_path, monkeypatch, *overrides) == 2
-    assert f"{tmp_path / name}: is a folder" in capsys.readouterr().err
+    message = f"{tmp_path / name}: {'is a folder' if folder else 'this file is not replaced'}"
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("arguments", "wrong"), [([], "name a family first"), (["gpt"], "'gpt' is not a family here")])

@@ -6,11 +6,12 @@ forks of one process (`forked.py`); the last test drives them all through DVC, a
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from project_copy import FORKED, copy_project, edit, ran, run, smallest, with_git
+from project_copy import FORKED, copy_project, edit, forking, ran, run, smallest, with_git
 
 from langladder.faces.report.tables import ladder_id
 
@@ -41,11 +42,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def committed(project: Path) -> Path:
+def committed(project: Path) -> Iterator[Path]:
     """The project with a commit that holds its first ladder."""
     run(project, "git", "add", "dvc.lock")
     run(project, "git", "commit", "-qm", "first ladder", "--allow-empty")
-    return project
+    with forking(project):
+        yield project
 
 
 def test_repro_makes_everything(project: Path) -> None:

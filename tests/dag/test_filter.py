@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from project_copy import edit, finished_project, ran, run, smallest
+from project_copy import edit, finished_project, forking, ran, run, smallest
 
 from langladder.text.storage.tables import read_documents
 
@@ -30,7 +30,11 @@ def cleaned(project: Path) -> set[str]:
 def test_what_is_filtered_is_cleaned_and_without_a_filter_the_raw_text_is(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    project = finished_project(tmp_path_factory)
+    with forking(finished_project(tmp_path_factory)) as project:
+        check(project)
+
+
+def check(project: Path) -> None:
     smallest(project, corpus="text", **NOTHING)
     good, bad = lines(GOOD, 150), lines(BAD, 150)
     (project / "input" / "text" / "mine.txt").write_text("\n".join([*good[:50], *bad, ""]))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from project_copy import finished_project, ran, run, smallest
+from project_copy import finished_project, forking, ran, run, smallest
 from test_growth import refused, resolved
 
 from langladder.formats.model_card import model_card
@@ -131,7 +131,11 @@ def test_a_gpt_and_a_tagger_begin_with_what_was_given(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_an_edit_of_what_was_given_trains_what_grows_from_it_again(tmp_path_factory: pytest.TempPathFactory) -> None:
-    project = finished_project(tmp_path_factory)
+    with forking(finished_project(tmp_path_factory)) as project:
+        edited(project)
+
+
+def edited(project: Path) -> None:
     folder_of(project / "input" / "encoders" / "mine", context=64)
     smallest(
         project,

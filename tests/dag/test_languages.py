@@ -1,12 +1,13 @@
 """Sentence pairs with a side that does not part its words by spaces, through the DAG."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from languages import english_chinese
-from project_copy import copy_project, ran, run, smallest
+from project_copy import copy_project, forking, ran, run, smallest
 
 from langladder.text.storage.tables import PAIRS, read_table
 
@@ -14,7 +15,7 @@ pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Aligned files, and a translator that is given the time to learn them."""
     folder = copy_project(tmp_path_factory.mktemp("languages"))
     steps = {"max_steps": 400, "validate_every": 100, "lr": 0.005, "early_stopping": "bleu"}
@@ -24,7 +25,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for side, language in enumerate(("en", "zh")):
         text = "".join(pair[side] + "\n" for pair in pairs)
         (folder / "input" / "parallel" / f"mine.{language}").write_text(text, encoding="utf-8")
-    return folder
+    with forking(folder):
+        yield folder
 
 
 def test_right_chinese_translations_are_scored_as_such(project: Path) -> None:

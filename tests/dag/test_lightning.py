@@ -3,15 +3,16 @@
 import csv
 import json
 import sqlite3
-import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from hydra import initialize_config_dir
-from project_copy import finished_project, run, smallest
+from project_copy import finished_project, forking, run, smallest
 from test_bad_input import run_stage
 
 from langladder.ground.errors import InputError
@@ -21,17 +22,18 @@ from pipeline.settings.compose import Compositions, resolve
 
 pytestmark = pytest.mark.timeout(900)
 
-TRAIN = (sys.executable, "-m", "pipeline.train", "lm", "lm=lstm", "lm.training.max_steps=30")
+TRAIN = ("python", "-m", "pipeline.train", "lm", "lm=lstm", "lm.training.max_steps=30")
 NADAM = {"_target_": "torch.optim.NAdam"}
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A copy of the project whose text is tokenised."""
     folder = finished_project(tmp_path_factory)
     smallest(folder, embeddings=[], lms=["lstm"], translators=[], claims=[], probes=[])
-    run(folder, sys.executable, "-m", "pipeline.resolve")
-    return folder
+    with forking(folder):
+        run(folder, "python", "-m", "pipeline.resolve")
+        yield folder
 
 
 def optimiser_of(checkpointed: Path) -> dict[str, Any]:
@@ -70,8 +72,8 @@ def test_a_class_of_torch_for_one_rung_and_a_flag_of_the_trainer_in_params_yaml(
     changes |= {"trainer": {"inference_mode": False}, "callbacks": ["lr_monitor"], "scheduler": "one_cycle"}
     (project / "params.yaml").write_text(yaml.safe_dump(written | changes, sort_keys=False))
     try:
-        run(project, sys.executable, "-m", "pipeline.resolve")
-        run(project, sys.executable, "-m", "pipeline.train", "lm", "-cd", "resolved/train_lm", "-cn", "lstm")
+        run(project, "python", "-m", "pipeline.resolve")
+        run(project, "python", "-m", "pipeline.train", "lm", "-cd", "resolved/train_lm", "-cn", "lstm")
         training = optimiser_of(project / "models/lm/lstm")
         assert training["optimizer"] == NADAM and training["lr"] == 0.005
         assert training["schedule"]["_target_"].endswith("OneCycleLR") and training["trainer"] == {
@@ -123,14 +125,15 @@ def chosen(**changes: object) -> params.Choices:
 @pytest.mark.long
 def test_params_yaml_says_it_for_every_rung_and_the_nearer_wins() -> None:
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        plain = resolve(chosen())
-        found = resolve(chosen(optimizer="nadam", trainer={"profiler": "simple"}, callbacks=["lr_monitor"]))
+        plain = Compositions.prepared(chosen())
+        every = Compositions.prepared(chosen(optimizer="nadam", trainer={"profiler": "simple"}, callbacks=["lr_monitor"]))
         own = chosen(optimizer="nadam", lm={"gpt": {"training": {"optimizer": "adam"}}}, trainer="profile")
-        compositions = Compositions.prepared(own)
-        nearer = {name: compositions.rung("lm", name)["training"] for name in ("lstm", "gpt")}
-    assert plain["train_lm/gpt"]["lm"]["training"]["optimizer"] == "muon"
-    for rung in ("lstm", "gpt"):
-        training = found[f"train_lm/{rung}"]["lm"]["training"]
+        found, nearer = (
+            {name: compositions.rung("lm", name)["training"] for name in ("lstm", "gpt")}
+            for compositions in (every, Compositions.prepared(own))
+        )
+        assert plain.rung("lm", "gpt")["training"]["optimizer"] == "muon"
+    for training in found.values():
         assert training["optimizer"]["_target_"] == "torch.optim.NAdam" and training["trainer"] == {
             "profiler": "simple"
         }
@@ -149,12 +152,13 @@ def test_a_logger_without_its_package_is_one_problem_of_params_yaml(monkeypatch:
 
 
 def test_the_files_of_conf_are_what_settings_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file is chosen once, for the LSTM; the package that a logger needs may be missing here."""
+    """Each file is chosen once, for the LSTM, with one of each other group; the package of a logger may be missing."""
     monkeypatch.setattr("langladder.tasks.extensions.find_spec", lambda _: True)
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        for group in params.LIGHTNING:
-            for name in params.conf_names(group):
-                value = [name] if group in ("callbacks", "logger") else name
-                training = Compositions.prepared(chosen(lms=["lstm"], **{group: value})).rung("lm", "lstm")["training"]
+        for names in zip_longest(*(params.conf_names(group) for group in params.LIGHTNING)):
+            files = {group: name for group, name in zip(params.LIGHTNING, names, strict=True) if name}
+            values = {group: [name] if group in ("callbacks", "logger") else name for group, name in files.items()}
+            training = Compositions.prepared(chosen(lms=["lstm"], **values)).rung("lm", "lstm")["training"]
+            for group, name in files.items():
                 key = {"scheduler": "schedule"}.get(group, group)
                 assert training[key] or (group, name) == ("trainer", "default"), (group, name)

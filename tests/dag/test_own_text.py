@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from project_copy import FORKED, finished_project, ran, run, smallest
+from project_copy import FORKED, finished_project, forking, ran, run, smallest
 
 pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(900)]
 
@@ -77,7 +77,8 @@ def test_a_corpus_of_one_document_cannot_be_split(project: Path) -> None:
 def test_a_corpus_smaller_than_the_context_trains_on_what_there_is(project: Path) -> None:
     """Its held-out lines together are shorter than the GPT's window of 64 tokens."""
     (project / "input" / "text" / "mine.txt").write_text("\n".join(sentences(30, seed=1)) + "\n")
-    output = run(project, "dvc", "repro", "evaluate_lm")
+    with forking(project):
+        output = run(project, "dvc", "repro", "evaluate_lm")
     assert {"train_lm@gpt", "evaluate_lm@gpt"} <= ran(output)
     sizes = json.loads((project / "data" / "tokens" / "text" / "sizes.json").read_text())
     assert 0 < sizes["validation"]["words"] < 64

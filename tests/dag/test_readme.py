@@ -4,14 +4,15 @@ import re
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from project_copy import LADDER, finished_project, run, smallest
+from project_copy import LADDER, finished_project, forking, run, smallest
 
 from pipeline import ROOT
 
-pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(1800)]
 
 README = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/comparing.md"))
 
@@ -27,13 +28,14 @@ def commands() -> list[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where all has run before, with fewer rungs: those that the pages name."""
     folder = finished_project(tmp_path_factory)
     rungs = {"embeddings": ["skipgram"], "lms": ["lstm", "gpt"], "classifiers": ["textcnn"], "taggers": ["hmm"]}
     smallest(folder, **LADDER | rungs, claims=[], probes=[])
     run(folder, "git", "commit", "-qam", "fewer rungs")
-    return folder
+    with forking(folder):
+        yield folder
 
 
 def wait_for_the_queue(project: Path) -> str:

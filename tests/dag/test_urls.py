@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from hydra import initialize_config_dir
-from project_copy import ENVIRONMENT, copy_project, edit, ran, run, smallest
+from project_copy import ENVIRONMENT, copy_project, edit, forking, ran, run, smallest
 from pydantic import ValidationError
 from remote_servers import AWS, BUCKET, s3_server, web_server
 
@@ -115,7 +115,7 @@ def test_text_from_the_web_goes_through_the_stages(tmp_path: Path) -> None:
     file = tmp_path / "web" / "mine.txt"
     lines = [f"the cat number {number} sees {number % 7} dogs ." for number in range(300)]
     file.write_text("\n".join(lines) + "\n")
-    with web_server(tmp_path / "web") as (url, _):
+    with web_server(tmp_path / "web") as (url, _), forking(project):
         edit(project / "params.yaml", "text: input/text", f"text: {url}/mine.txt")
         assert {"corpus@text", "clean@text"} <= ran(run(project, "dvc", "repro", "clean@text"))
         assert not ran(run(project, "dvc", "repro", "clean@text"))
