@@ -94,7 +94,9 @@ sys.exit((server.recv(1) or b"1")[0])
 
 
 def serve(folder: Path) -> None:
-    """Run what the script `python` in `folder` is called with, each command in a fork, until this process is ended."""
+    """Run what the script `python` in `folder` is called with, each command in a fork, as long as the script is there
+    and the process lives that started this one."""
+    starter = os.getppid()
     load()
     address = f"/tmp/forked-{os.getpid()}"  # the path of a socket has at most 107 bytes
     with socket.socket(socket.AF_UNIX) as server:
@@ -104,8 +106,9 @@ def serve(folder: Path) -> None:
         script.write_text(CLIENT.format(python=sys.executable, project=str(Path.cwd()), address=address))
         script.chmod(0o755)
         script.rename(folder / "python")
-        with suppress(KeyboardInterrupt):
-            while True:
+        server.settimeout(1)
+        while os.getppid() == starter and (folder / "python").exists():
+            with suppress(TimeoutError):
                 connection, _ = server.accept()
                 multiprocessing.get_context("fork").Process(target=answer, args=(connection,)).start()
                 connection.close()

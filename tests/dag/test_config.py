@@ -354,7 +354,7 @@ def refused_together(numbers: tuple[int, ...]) -> str:
 @pytest.mark.parametrize(
     ("numbers", "number"),
     [(tuple(batch), number) for batch in batches() for number in batch],
-    ids=lambda value: str(BAD_VALUES[value])[:50] if isinstance(value, int) else "",
+    ids=lambda value: "-".join(str(part)[:50] for part in BAD_VALUES[value]) if isinstance(value, int) else "",
 )
 def test_bad_values_are_refused_with_key_value_allowed_and_file(numbers: tuple[int, ...], number: int) -> None:
     message, said = refused_together(numbers), BAD_VALUES[number][1]

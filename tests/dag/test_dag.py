@@ -86,8 +86,8 @@ def test_repro_makes_everything(project: Path) -> None:
     told = timings.read_bytes()
     assert json.loads(told)["ladder"] == ladder_id(ladder) and json.loads(told)["rungs"]["lm/lstm"]["seconds"] > 0
     timings.unlink()
-    assert "perplexity" in run(project, sys.executable, "-m", "pipeline.summary").lower()
-    assert "| LSTM |" in run(project, sys.executable, "-m", "pipeline.summary", "--markdown")
+    assert "perplexity" in run(project, "python", "-m", "pipeline.summary").lower()
+    assert "| LSTM |" in run(project, "python", "-m", "pipeline.summary", "--markdown")
     assert timings.read_bytes() == told
     made = [path for top in ("data", "models", "metrics", "curves", "reports") for path in (project / top).rglob("*")]
     (project / "umask").touch()
@@ -102,9 +102,9 @@ def test_an_infinite_perplexity_is_a_result(project: Path) -> None:
     for stage in ("train_lm", "evaluate_lm"):
         figures = json.loads((project / "metrics" / stage / "maximum_likelihood.json").read_text())
         assert [key for key in figures["infinite"] if "perplexity_per_word" in key and figures[key] is None]
-    summary = run(project, sys.executable, "-m", "pipeline.summary")
+    summary = run(project, "python", "-m", "pipeline.summary")
     assert "∞" in next(line for line in summary.splitlines() if "Unsmoothed 3-gram" in line)
-    run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/maximum_likelihood").split()[0]
+    run_id = run(project, "python", "-m", "pipeline.runs", "of", "models/lm/maximum_likelihood").split()[0]
     from mlflow import MlflowClient
 
     logged = MlflowClient(f"sqlite:///{project / 'mlflow.db'}").get_run(run_id).data.metrics
@@ -126,14 +126,14 @@ def test_nothing_tracked_depends_on_the_moment_or_the_machine(project: Path) -> 
 
 @pytest.mark.long
 def test_a_commit_without_the_lock_file_has_nothing_to_compare(project: Path) -> None:
-    output = run(project, sys.executable, "-m", "pipeline.compare", "HEAD", check=False)
+    output = run(project, "python", "-m", "pipeline.compare", "HEAD", check=False)
     assert "HEAD: neither a folder nor a commit" in output and "git add dvc.lock" in output
     assert "Traceback" not in output
-    output = run(project, sys.executable, "-m", "pipeline.compare", "nonsense", ".", check=False)
+    output = run(project, "python", "-m", "pipeline.compare", "nonsense", ".", check=False)
     assert "nonsense: neither" in output and "Traceback" not in output
     run(project, "git", "add", "dvc.lock")
     run(project, "git", "commit", "-qm", "first ladder")
-    output = run(project, sys.executable, "-m", "pipeline.compare")
+    output = run(project, "python", "-m", "pipeline.compare")
     assert "LSTM" in output and "+" not in output and " = " in output
 
 
@@ -157,20 +157,20 @@ def test_an_edit_and_a_new_rung_run_only_what_they_touch(committed: Path) -> Non
 @pytest.mark.long
 def test_two_commits_side_by_side(committed: Path) -> None:
     """The last commit has no add-k model, and an LSTM of another width."""
-    lines = run(committed, sys.executable, "-m", "pipeline.compare", "HEAD", ".", "--ladder", "lm").splitlines()
+    lines = run(committed, "python", "-m", "pipeline.compare", "HEAD", ".", "--ladder", "lm").splitlines()
     assert max(map(len, lines)) <= 100
     (new,) = (line.removeprefix("Add-k 3-gram").split() for line in lines if line.startswith("Add-k 3-gram"))
     assert new[0] == "–" and float(new[1].replace(",", "")) > 1
     (lstm,) = (line.split() for line in lines if line.startswith("LSTM "))
     assert lstm[3][0] in "+−"
-    summary = run(committed, sys.executable, "-m", "pipeline.summary").splitlines()
+    summary = run(committed, "python", "-m", "pipeline.summary").splitlines()
     assert max(map(len, summary)) <= 100
 
 
 @pytest.mark.long
 def test_from_an_artefact_to_its_run_and_back(project: Path) -> None:
-    run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/add_k").split()[0]
-    assert run(project, sys.executable, "-m", "pipeline.runs", "artefact", run_id).strip().endswith("models/lm/add_k")
+    run_id = run(project, "python", "-m", "pipeline.runs", "of", "models/lm/add_k").split()[0]
+    assert run(project, "python", "-m", "pipeline.runs", "artefact", run_id).strip().endswith("models/lm/add_k")
 
 
 @pytest.mark.long
@@ -200,7 +200,7 @@ def test_every_entry_point_sees_the_same_values(project: Path) -> None:
     run(project, "git", "checkout", "-q", "params.yaml")
     output = run(
         project,
-        sys.executable,
+        "python",
         "-m",
         "pipeline.train",
         "lm",
@@ -241,7 +241,7 @@ def test_it_works_without_git(tmp_path: Path) -> None:
     folder = copy_project(tmp_path)
     smallest(folder, embeddings=["one_hot"], lms=["kneser_ney"], translators=[], claims=[])
     run(folder, "dvc", "config", "--local", "core.no_scm", "true")
-    output = run(folder, "env", "JOBS=2", sys.executable, "-m", "pipeline.parallel", "--summary")
+    output = run(folder, "env", "JOBS=2", "python", "-m", "pipeline.parallel", "--summary")
     assert "Language models" in output.partition("done, ")[2]
     assert {"corpus@text", "embed@one_hot", "evaluate_lm@kneser_ney", "probe@agreement", "report"} <= ran(output)
     assert "up to date" in run(folder, "dvc", "repro")

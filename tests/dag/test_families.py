@@ -58,7 +58,7 @@ def test_a_chain_is_made_in_order(project: Path) -> None:
 
 
 def test_the_chain_is_told_down_to_the_corpus(project: Path) -> None:
-    output = run(project, sys.executable, "-m", "pipeline.runs", "lineage", "models/tune/second")
+    output = run(project, "python", "-m", "pipeline.runs", "lineage", "models/tune/second")
     told = [
         "tune/second",
         "starts from tune/first",
@@ -81,7 +81,7 @@ def test_runs_carry_their_base_and_evaluations_lead_to_the_artefact(project: Pat
     assert grown.data.tags["base"] == "tune/first"
     assert grown.data.tags["base_fingerprint"] == provenance(project, "tune/first")["fingerprint"]
     for one in (grown, judged):
-        output = run(project, sys.executable, "-m", "pipeline.runs", "artefact", one.info.run_id)
+        output = run(project, "python", "-m", "pipeline.runs", "artefact", one.info.run_id)
         assert output.strip().endswith("models/tune/second")
 
 
@@ -136,7 +136,7 @@ def test_an_edited_base_runs_what_grows_from_it(project: Path) -> None:
 
 
 def test_a_sweep_skips_what_is_done(project: Path) -> None:
-    sweep = [sys.executable, "-m", "pipeline.train", "lm", "-m", "lm=add_k,kneser_ney", "seed=1"]
+    sweep = ["python", "-m", "pipeline.train", "lm", "-m", "lm=add_k,kneser_ney", "seed=1"]
     first = run(project, *sweep)
     assert "kneser_ney" in first and "done before" in first and "models/lm/kneser_ney" in first
     assert "train_lm add_k: " in first

@@ -54,7 +54,7 @@ def test_every_command_works(project: Path) -> None:
     assert len(found) > 10
     for command in found:
         if "RUN_ID" in command:
-            run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/lstm").split()[0]
+            run_id = run(project, "python", "-m", "pipeline.runs", "of", "models/lm/lstm").split()[0]
             command = [run_id if word == "RUN_ID" else word for word in command]
         run(project, *command)
         if command[:3] == ["dvc", "queue", "start"]:
