@@ -20,8 +20,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def weight(item: pytest.Item) -> tuple[int, bool, bool]:
         limit = item.get_closest_marker("timeout")
-        marks = (item.get_closest_marker(name) is not None for name in ("dag", "slow"))
-        return (limit.args[0] if limit else 0, *marks)
+        dag, slow = (item.get_closest_marker(name) is not None for name in ("dag", "slow"))
+        return limit.args[0] if limit else 0, dag, slow
 
     files = {item.path: (0, False, False) for item in items}
     for item in items:

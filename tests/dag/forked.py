@@ -30,10 +30,10 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-ROOMS = ("families", "corpora", "text", "embeddings", "models", "tasks", "evaluation", "experiments", "answers")
-ROOMS += ("formats", "faces.report", "faces.mlflow")
-LIBRARIES = ("mlflow.store.tracking.sqlalchemy_store", "alembic.command", "sqlalchemy.dialects.sqlite", "pandas")
-LIBRARIES += ("sklearn.ensemble", "sklearn.manifold", "scipy.stats", "datasets", "ftfy", "hydra.main", "torch.profiler")
+ROOMS = ["families", "corpora", "text", "embeddings", "models", "tasks", "evaluation", "experiments", "answers"]
+ROOMS += ["formats", "faces.report", "faces.mlflow"]
+LIBRARIES = ["mlflow.store.tracking.sqlalchemy_store", "alembic.command", "sqlalchemy.dialects.sqlite", "pandas"]
+LIBRARIES += ["sklearn.ensemble", "sklearn.manifold", "scipy.stats", "datasets", "ftfy", "hydra.main", "torch.profiler"]
 PLAN = """
 import json, sys
 from dvc.repo import Repo
