@@ -126,7 +126,9 @@ def chosen(**changes: object) -> params.Choices:
 def test_params_yaml_says_it_for_every_rung_and_the_nearer_wins() -> None:
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         plain = Compositions.prepared(chosen())
-        every = Compositions.prepared(chosen(optimizer="nadam", trainer={"profiler": "simple"}, callbacks=["lr_monitor"]))
+        every = Compositions.prepared(
+            chosen(optimizer="nadam", trainer={"profiler": "simple"}, callbacks=["lr_monitor"])
+        )
         own = chosen(optimizer="nadam", lm={"gpt": {"training": {"optimizer": "adam"}}}, trainer="profile")
         found, nearer = (
             {name: compositions.rung("lm", name)["training"] for name in ("lstm", "gpt")}
