@@ -1,12 +1,12 @@
 """From demonstrations to PPO: a kill in any of the trainings resumes to the same bits; preferences begin anew."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from killed import checkpoints, kill_when
-from project_copy import FORKED, copy_project, forking, run, smallest
+from project_copy import FORKED, copy_project, run, smallest
 
 pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(1800)]
 
@@ -30,14 +30,13 @@ TRAININGS = {
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_project(tmp_path_factory.mktemp("project"))
     nothing: dict[str, object] = {key: [] for key in ("embeddings", "translators", "claims", "probes")}
     smallest(folder, **nothing, lms=["gpt"], **CHAIN)
     run(folder, "dvc", "config", "--local", "core.no_scm", "true")
     run(folder, "env", "OMP_NUM_THREADS=1", sys.executable, FORKED)
-    with forking(folder):
-        yield folder
+    return folder
 
 
 def again(project: Path, stage: str, place: Path, there: Callable[[], object]) -> None:
