@@ -11,12 +11,14 @@ this graph of dvc.yaml it follows that
 DVC reads all stages before it runs any, so such a choice cannot remove a job; but the job can do nothing.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from dvc.parsing.context import Context
 
 from langladder.families import families
 from langladder.families.sides import SIDES
@@ -54,35 +56,22 @@ class Files:
     outs: tuple[str, ...]
 
 
-def files_of(job: Job, choices: Mapping[str, Any]) -> Files:
+def files_of(job: Job, context: Context) -> Files:
     """Inputs and outputs of a job in dvc.yaml.
 
     Args:
-        choices: the values of params.yaml, to which `${…}` refers.
+        context: DVC's, with the values of params.yaml, to which `${…}` refers.
     """
     body = plan.declared()[job.stage.name]
-    inner, context = body.get("do", body), dict(choices) | {"key": job.name}
-    if "matrix" in body:
-        context["item"] = dict.fromkeys(body["matrix"], job.name)
-    elif through := body.get("foreach"):
-        through = _looked_up(context, through[2:-1]) if isinstance(through, str) else through
-        context["item"] = through[job.name] if isinstance(through, dict) else job.name
-
-    def filled(entry: Any) -> str:
-        text = entry if isinstance(entry, str) else str(next(iter(entry)))
-        while reference := re.search(r"\$\{([^}]+)\}", text):
-            text = text.replace(reference[0], str(_looked_up(context, reference[1])))
-        return text
-
-    outs = [out for key in ("outs", "metrics", "plots") for out in inner.get(key, [])]
-    return Files(tuple(map(filled, inner.get("deps", []))), tuple(map(filled, outs)))
-
-
-def _looked_up(context: Any, key: str) -> Any:
-    """A value by DVC's grammar: `item.base`, `item[0]`."""
-    for part in re.findall(r"\w+", key):
-        context = context[int(part)] if isinstance(context, list) else context[part]
-    return context
+    item: object = dict.fromkeys(body.get("matrix", ()), job.name)
+    if through := context.resolve(body.get("foreach")):
+        item = through[job.name] if isinstance(through, dict) else job.name
+    with context.set_temporarily({"key": job.name, "item": item}):
+        inner = context.resolve(
+            {key: body.get("do", body).get(key, []) for key in ("deps", "outs", "metrics", "plots")}
+        )
+    deps, *outs = ([one if isinstance(one, str) else next(iter(one)) for one in some] for some in inner.values())
+    return Files(tuple(deps), tuple(chain.from_iterable(outs)))
 
 
 # ---- what is needed --------------------------------------------------------------------------------------------------
@@ -114,9 +103,9 @@ class Graph:
     """
 
     def __init__(self, chosen: Choices, reads: Reads, filter_reads: set[str]) -> None:
-        choices = chosen.model_dump()
+        context = Context(chosen.model_dump())
         self.jobs = {job.file: job for job in plan.jobs(chosen)}
-        self.files = {file: files_of(job, choices) for file, job in self.jobs.items()}
+        self.files = {file: files_of(job, context) for file, job in self.jobs.items()}
         self._reads, self._filter_reads = reads, filter_reads
         self._before: dict[str, set[str]] = {}
 
