@@ -2,8 +2,9 @@
 
 Packages that the project lists as plugins count as ours.
 
-It is part of the job's resolved file, so DVC re-runs a job if, and only if, code that it runs has changed: a new
-rung's module touches no other rung. Comments, docstrings and formatting do not count.
+It is part of the job's resolved file, so DVC runs a job again if a module has changed that it imports, directly or
+through others, whether it uses the changed lines or not: an edit in `ground` runs nearly everything again, a new rung's
+module no other rung. Comments, docstrings and formatting do not count.
 
 Parsed files are cached between processes, because parsing all of them takes over a second. The key is the content of a
 file, of this module, and the Python version, so the cache is never outdated. You can delete `.dvc/tmp/parsed.json` at
