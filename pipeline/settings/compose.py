@@ -33,6 +33,7 @@ INSTEAD = {"optimizer": "optimizer", "scheduler": "schedule"}
 """Group of conf/ → the setting of a rung's training that it replaces."""
 CHANGES = "changes"
 """The group, made from params.yaml, with changes to single rungs: changes/lm/lstm."""
+ALONE = "rungs.{}.r0"  # the package of a rung of a family that is composed alone
 MANY = 32  # rungs per composition: Hydra's time grows with the square of their number
 
 Rung = tuple[str, str]  # family, name
@@ -139,7 +140,7 @@ class Compositions:
         try:
             values = self._plain(family, name)
         except (InputError, HydraException, RecursionError) as error:
-            message = " ".join(str(error).split())[:300]
+            message = " ".join(str(error).split())[:300].replace(ALONE.format(family), family)
             raise InputError(
                 f"{family}.{name}: {message}; fix it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
             ) from error
@@ -164,7 +165,7 @@ class Compositions:
     def _plain(self, family: str, name: str) -> Values:
         with suppress(InputError, RecursionError):
             return plain(self.raw(family, name))
-        return plain(_compose([(family, name)], self.chosen)[1][family, name])  # whose message has the rung's own keys
+        return plain(_compose([(family, name)], self.chosen)[1][family, name])  # alone its package is known: ALONE
 
     def rung(self, family: str, name: str) -> Values:
         """The plain settings of a rung, checked.
@@ -207,7 +208,6 @@ class Compositions:
 def _compose(rungs: Sequence[Rung], chosen: params.Choices) -> tuple[DictConfig, dict[Rung, DictConfig]]:
     """A composition: the settings that belong to no rung, and those of rungs, which refer to them."""
     packages = {rung: f"rungs.{rung[0]}.r{number}" for number, rung in enumerate(rungs)}  # names may have any letters
-    packages = packages if len(rungs) > 1 else {rung: rung[0] for rung in rungs}
     overrides = []
     for (family, name), package in packages.items():
         overrides.append(f"+{family}@{package}={params.quote(name)}")
@@ -216,7 +216,7 @@ def _compose(rungs: Sequence[Rung], chosen: params.Choices) -> tuple[DictConfig,
     config = compose("config", overrides)
     found = {rung: OmegaConf.select(config, package) for rung, package in packages.items()}
     for (family, _), raw in found.items():
-        if family in config and len(rungs) > 1:  # a file of conf/debug changes all rungs of a family
+        if family in config:  # a file of conf/debug changes all rungs of a family
             raw.merge_with(config[family])
     return config, found
 
