@@ -39,7 +39,7 @@ def train(stage: Stage, job: FamilyJob, out: Path, folder: Path) -> Mapping[str,
     family = families()[stage.family_name]
     rung: Any = job.rung
     with tracked_job(stage.name, job, family.training_inputs(rung)) as work:
-        trained = family.train(rung, job, work.maker(rung, job.seed))
+        trained = family.train(rung, job, work.make(rung, job.seed))
         with work.artefact(folder) as temporary:
             trained.model.save(temporary)
             if trained.beside:

@@ -58,7 +58,7 @@ class TrackedJob:
             write_text(folder / "README.md", model_card(folder, loading=family.loading or ANY, limits=family.limits))
         self.run.folder = target
 
-    def maker(self, rung: Listed, seed: int) -> Make:
+    def make(self, rung: Listed, seed: int) -> Make:
         """The function that makes the rung, which reports to this run and keeps its checkpoints here.
 
         Raises:

@@ -35,11 +35,24 @@ Fields = dict[str, Any]
 """Fields of a settings class by name, as pydantic's `create_model` takes them: (type, default)."""
 
 MOST_SEEDS = 20
-"""The function that trains a rung."""
+"""Trainings of one rung that `seeds` can ask for."""
 
-Make = Callable[..., Any]
-"""Calls the function that makes the rung (`langladder.models.making`, `langladder.embeddings.method`):
-`make(start, *data, **more)`, where start is a model, to be trained in place, a class, or the folder of its base."""
+
+class Make(Protocol):
+    """Calls a rung's `maker`, the function that makes it (`langladder.models.making`, `embeddings.method`), with the
+    run's seed, checkpoints and logger."""
+
+    def __call__(self, start: Any, /, *data: Any, **more: Any) -> Any:
+        """Make the rung.
+
+        Args:
+            start: a model, which is trained in place, a class, or the folder of the rung's base.
+            data, more: what this maker takes besides.
+
+        Returns:
+            The result of the training; with the model before it if the maker builds the model.
+        """
+
 
 DEVICES = tuple(f"training.{name}" for name in MACHINE)
 SHOWN = ("training.progress", "training.logger")
