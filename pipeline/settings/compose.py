@@ -108,15 +108,17 @@ class Compositions:
 
     def __init__(self, chosen: params.Choices) -> None:
         self.chosen = chosen
-        self.config = _compose([], chosen)[0]
-        self.everything = plain(self.config, without=families())
         self._raw: dict[Rung, DictConfig] = {}
         self._values: dict[Rung, Values] = {}
         self._checked: set[Rung] = set()
         listed = [(family, name) for family in families() for name in chosen.rungs(family)]
+        config = None
         for first in range(0, len(listed), MANY):
             with suppress(HydraException):  # `raw` composes each of these alone, to say which one is wrong
-                self._raw |= _compose(listed[first : first + MANY], chosen)[1]
+                config, found = _compose(listed[first : first + MANY], chosen)
+                self._raw |= found
+        self.config = config or _compose([], chosen)[0]
+        self.everything = plain(self.config, without=(*families(), "rungs"))
 
     @classmethod
     def prepared(cls, chosen: params.Choices, left_out: Sequence[str] = ()) -> Self:
@@ -185,7 +187,7 @@ class Compositions:
         Raises:
             InputError: they are not valid.
         """
-        everything = deepcopy(self.everything) | ({"side": job.name} if "side" in job.stage.keys else {})
+        everything = self.everything | ({"side": job.name} if "side" in job.stage.keys else {})
         own = self._rung(job.stage.family, job.name) if job.stage.family else {}
         values = job_values(job.stage, job.name, everything, own, self.chosen, self.rung)
         places = everything | ({job.stage.family: own} if job.stage.family else {})
