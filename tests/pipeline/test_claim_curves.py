@@ -39,7 +39,8 @@ def test_the_run_of_a_claim_has_a_point_for_each_number_of_labels(
     }
     monkeypatch.setattr(measure, "locate", lambda _: Drawing)
     asked = job(claim=claim)
-    asked.claim = SimpleNamespace(name="by_labels", target=claim["_target_"], settings=ExperimentConfig())
+    asked.family = "claim"
+    asked.rung = SimpleNamespace(name="by_labels", target=claim["_target_"], settings=ExperimentConfig())
     asked.seed = 1
     asked.bleu_tokenize = None
     measure.measure(plan.stages()["claim"], asked, tmp_path)
