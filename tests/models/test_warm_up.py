@@ -55,7 +55,7 @@ for name, values in jobs.items():
     ladder = {"embed": "embedding", "train_lm": "lm"}.get(stage)
     if ladder is None:
         continue
-    job: Any = schema.checked_rung(ladder, with_unwatched(values)[ladder], str)
+    job = schema.checked_rung(ladder, with_unwatched(values)[ladder], str)
     kind = locate(job.target)
     if issubclass(kind, CountedLanguageModel):
         model = kind(job.model, 100)
