@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+from langladder.families.job import Seed
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.schema import Config, locate_function
 from langladder.text.words.normalisation import APOSTROPHE
 from pipeline.settings.run_folder import OUTPUT, output
-from pipeline.settings.schema import Part, Seed, SideJob, clean_parts
+from pipeline.settings.schema import Part, SideJob, clean_parts
 from pipeline.settings.stage import stage
 from pipeline.settings.yaml_files import Values
 

@@ -5,13 +5,14 @@ It runs if params.yaml lists the corpus in `corpora`: only rungs that follow ins
 
 from pathlib import Path
 
+from langladder.families.job import Seed
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.schema import Config, locate_function
 from langladder.text.storage.tables import not_read
 from pipeline.settings.run_folder import OUTPUT, output
-from pipeline.settings.schema import CorpusPart, Part, Seed, SideJob, clean_parts, corpus_parts
+from pipeline.settings.schema import CorpusPart, Part, SideJob, clean_parts, corpus_parts
 from pipeline.settings.stage import stage
 from pipeline.settings.yaml_files import Values
 

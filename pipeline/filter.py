@@ -6,11 +6,12 @@ With `filter: none` nothing is copied: data/filtered/text/ then holds the hash o
 from pathlib import Path
 from typing import Any
 
+from langladder.families.job import Seed
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.text.filtering.filtering import FilterConfig, filter_text
 from pipeline.settings.run_folder import OUTPUT
-from pipeline.settings.schema import Seed, StageJob
+from pipeline.settings.schema import StageJob
 from pipeline.settings.stage import stage
 from pipeline.tracking.fingerprint import digest
 

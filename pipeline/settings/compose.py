@@ -62,7 +62,7 @@ def prepare(chosen: params.Choices, left_out: Sequence[str] = ()) -> None:
     store.store("params", params.as_config(chosen, left_out), package="_global_", provider="params.yaml")
     store.repo.pop(CHANGES, None)  # of other choices
     for family in families():
-        for name, change in params.changes(chosen, family).items():
+        for name, change in chosen.merged(family).items():
             store.store(name, change, group=f"{CHANGES}/{family}", provider="params.yaml")
     OmegaConf.register_new_resolver("steps", _steps, replace=True)
     OmegaConf.register_new_resolver("warmup", _warmup, replace=True)
@@ -213,7 +213,7 @@ def _compose(rungs: Sequence[Rung], chosen: params.Choices) -> tuple[DictConfig,
     overrides = []
     for (family, name), package in packages.items():
         overrides.append(f"+{family}@{package}={params.quote(name)}")
-        if name in params.changes(chosen, family):
+        if name in chosen.merged(family):
             overrides.append(f"+{CHANGES}/{family}@{package}={params.quote(name)}")
     config = compose("config", overrides)
     found = {rung: OmegaConf.select(config, package) for rung, package in packages.items()}
@@ -314,7 +314,7 @@ def rung_values(
     Args:
         typed: the keys on the command line.
     """
-    change = params.changes(chosen, family).get(values["name"], {})
+    change = chosen.changes(family).get(values["name"], {})
     for group, key in INSTEAD.items():
         of_rung = any(f"{one}.".startswith(f"{family}.training.{key}.") for one in typed)
         of_params = key in (change.get("training") or {}) and not any(one.split(".")[0] == group for one in typed)

@@ -31,7 +31,7 @@ from langladder.engine.settings import Memory
 from langladder.families import families
 from langladder.families.family import MOST_SEEDS
 from langladder.families.folds import MOST_FOLDS, checked_folds
-from langladder.families.job import EvaluationSets
+from langladder.families.job import EvaluationSets, Seed, Threads
 from langladder.families.sides import CHOSEN, ON_REQUEST, SIDES, Side
 from langladder.ground import plugins
 from langladder.ground.errors import InputError
@@ -86,7 +86,8 @@ def _for_hydra(values: Values) -> Values:
     return values
 
 
-Changes = dict[str, Annotated[Values, AfterValidator(_for_hydra)]]  # rung → settings that override its file in conf/
+ForHydra = Annotated[Values, AfterValidator(_for_hydra)]
+Changes = dict[str, ForHydra]  # rung → settings that override its file in conf/
 
 
 def _from_outside(path: str) -> str:
@@ -193,12 +194,12 @@ class Choices(Config):
     """The keys of params.yaml that do not depend on families; `schema` adds two keys per family, and one per side."""
 
     size: str
-    seed: int = Field(ge=0, lt=2**31)
+    seed: Seed
     seeds: int = Field(default=1, ge=1, le=MOST_SEEDS)
     folds: Annotated[int, Field(ge=1, le=MOST_FOLDS), AfterValidator(checked_folds)] = 1
     learning_curve: bool = False
     precision: str
-    threads: int = Field(ge=1, le=256)
+    threads: Threads
     filter: str
     clean: str
     tokenizer: str
@@ -207,7 +208,7 @@ class Choices(Config):
     memory: Memory | None = None
     debug: str
     only: Annotated[list[Literal[tuple(SIDES)]], BeforeValidator(_listed)] = Field(default_factory=list)  # type: ignore[valid-type]
-    data: dict[Literal[tuple(side.name for side in CHOSEN)], Values] = Field(default_factory=dict)  # type: ignore[valid-type]
+    data: dict[Literal[tuple(side.name for side in CHOSEN)], ForHydra] = Field(default_factory=dict)  # type: ignore[valid-type]
     trainer: str | dict[str, Any] = Field(default_factory=dict)
     callbacks: list[str] = Field(default_factory=list)
     logger: list[str] = Field(default_factory=list)
@@ -218,6 +219,11 @@ class Choices(Config):
     prompted: Literal["lm", "tune"] = "lm"
     paths: OtherPaths
     given: dict[Name, Input] = Field(default_factory=dict)  # name → folder
+
+    @field_validator("trainer")
+    @classmethod
+    def _flags(cls, trainer: str | Values) -> str | Values:
+        return trainer if isinstance(trainer, str) else _for_hydra(trainer)
 
     @field_validator("data")
     @classmethod
@@ -271,6 +277,15 @@ class Choices(Config):
         """Rung → the folder that it reads besides its base, if the family's rungs have one."""
         listed = getattr(self, families()[family].listed)
         return {name: growth.reads for name, growth in listed.items()} if families()[family].beside else {}
+
+    def merged(self, family: str) -> Changes:
+        """Rung → what is merged with its file: its changes, its base and what it reads."""
+        listed = {"base": self.bases(family), "reads": self.reads(family)}
+        found = {name: dict(change) for name, change in self.changes(family).items()}
+        for key, values in listed.items():
+            for name, value in values.items():
+                found.setdefault(name, {})[key] = value
+        return {name: change for name, change in found.items() if change}
 
     def with_rungs(self, kept: dict[str, list[str]]) -> Self:
         """The same with only these rungs of each family; rungs with bases keep them."""
@@ -407,16 +422,6 @@ def _of_corpus(side: Side, values: Values) -> Values:
     within = {key: value for key, value in values.items() if key not in above and key != "split"}
     found = {key: value for key, value in values.items() if key in above}
     return found | ({"source": found.get("source", {}) | within} if within else {})
-
-
-def changes(chosen: Choices, family: str) -> Changes:
-    """Rung → what params.yaml changes in its file, with its base and what it reads."""
-    listed = {"base": chosen.bases(family), "reads": chosen.reads(family)}
-    found = {name: dict(change) for name, change in chosen.changes(family).items()}
-    for key, values in listed.items():
-        for name, value in values.items():
-            found.setdefault(name, {})[key] = value
-    return {name: change for name, change in found.items() if change}
 
 
 def quote(name: str) -> str:

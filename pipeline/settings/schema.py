@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import reduce
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, SerializeAsAny, ValidationInfo, model_validator
@@ -53,6 +53,7 @@ class StageJob(Config):
 
 
 def _part(value: object, info: ValidationInfo) -> Config:
+    """A part of the class that `parts` says; the only part of a family's job is its rung."""
     kinds: Mapping[str, type[Config]] = info.context or {}
     kind = next(kind for key, kind in kinds.items() if info.field_name in ("rung", key.rpartition(".")[2]))
     return kind.model_validate(value, context=kinds)
@@ -93,9 +94,6 @@ class ParallelCorpus(Corpus):
     target_language: str | None = None
 
 
-Seed = Annotated[int, Field(ge=0, lt=2**31)]
-
-
 class SideJob(StageJob):
     """Settings of a stage that runs once for each kind of data."""
 
@@ -106,20 +104,13 @@ def corpus_parts(values: Values) -> dict[str, type[Config]]:
     """The classes of a corpus and of its source."""
     side, languages = values["side"], SIDES[values["side"]].languages
     kind = ParallelCorpus if len(languages) > 1 else MonolingualCorpus if languages else Corpus
-    source = locate_settings(source_of(side, values["corpus"]).settings)
+    source = resolve_name(source_of(side, values["corpus"]).settings)
     return {"corpus": TextCorpus if side == "text" else kind, "corpus.source": source}
 
 
 def clean_parts(values: Values) -> dict[str, type[Config]]:
     """The class of the cleaning."""
-    return {"clean": locate_settings(SIDES[values["side"]].cleaning)}
-
-
-def locate_settings(path: str) -> type[Config]:
-    """The class at a dotted path of ours."""
-    module, _, name = path.rpartition(".")
-    found: type[Config] = getattr(import_module(module), name)
-    return found
+    return {"clean": resolve_name(SIDES[values["side"]].cleaning)}
 
 
 class FamilyJob(StageJob, Job):
@@ -177,8 +168,7 @@ JOBS = {
 
 def job_class(stage: str) -> type[StageJob]:
     """The class of a stage's settings."""
-    found = locate_settings(JOBS[plan.stages()[stage].module])
-    assert issubclass(found, StageJob)
+    found: type[StageJob] = resolve_name(JOBS[plan.stages()[stage].module])
     return found
 
 

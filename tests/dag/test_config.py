@@ -519,6 +519,8 @@ def _with(*extra):
         ("lm: {gpt: {title: '${oc.env:HOME}'}}", ["lm.gpt", "not supported here", "params.yaml"]),
         ("lm: {gpt: {model: {width: '${'}}}", ["lm.gpt", "params.yaml"]),
         ("lm: {gpt: {model: {width: 2020-01-01}}}", ["lm.gpt", "params.yaml"]),
+        ("data: {text: {stories: 2020-01-01}}", ["data.text", "params.yaml"]),
+        ("trainer: {max_time: 2020-01-01}", ["trainer", "params.yaml"]),
         ("given: {mine: data/raw/text}", ["given.mine", "data/, whose content stages replace"]),
         ("given: {mine: ..}", ["given.mine", "a folder above it"]),
         (f"given: {{mine: {'x' * 5000}}}", ["given.mine", "not a valid path on this system"]),

@@ -9,6 +9,9 @@ from langladder.evaluation.bleu import BleuChoice, check_tokenizer
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, Name
 
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+Threads = Annotated[int, Field(ge=1, le=256)]
+
 
 class Evaluation(Config):
     """How rungs are evaluated and shown."""
@@ -54,8 +57,8 @@ class Job(Config):
     """What a stage of a family reads besides its rung. A stage has the settings that dvc.yaml lists for it."""
 
     code: str = ""
-    seed: int = Field(default=1, ge=0, lt=2**31)
-    threads: int = Field(default=1, ge=1, le=256)
+    seed: Seed = 1
+    threads: Threads = 1
     evaluation: Evaluation = ABSENT
     paths: EvaluationSets = ABSENT
     beam: int = Field(default=ABSENT, ge=1)

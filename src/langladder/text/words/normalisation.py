@@ -56,6 +56,8 @@ Rule = Replace | Literal["NFC", "NFKC", "lower"]
 APOSTROPHE = "apostrophe"
 HAN = {"han_simplified": ("t2s", "s2t"), "han_traditional": ("s2t", "t2s")}
 """Step → OpenCC's conversion, and the one back."""
+PASSES = 4
+"""Conversions of one text, so that no text goes round for ever."""
 
 
 class Step(NamedTuple):
@@ -212,7 +214,9 @@ def _han(name: str) -> Callable[[str], str]:
     convert, back = (opencc.OpenCC(one).convert for one in HAN[name])
 
     def apply(text: str) -> str:
-        while (after := str(convert(text))) != text and convert(back(text)) != text:
+        for _ in range(PASSES):
+            if (after := str(convert(text))) == text or convert(back(text)) == text:
+                break
             text = after
         return text
 
