@@ -37,6 +37,16 @@ def test_params_are_a_config_of_hydras_and_a_preset_and_the_command_line_win() -
     assert (found.size.name, found.seed) == ("base", 3)
 
 
+def test_changes_of_a_rung_are_those_of_the_chosen_one_and_a_preset_and_the_command_line_win() -> None:
+    """Their keys may have letters of any language, which Hydra's overrides cannot have."""
+    chosen = {"lm": {"gpt": {"model": {"width": 96}, "слово": 1}, "stacked_lstm": {"model": {"width": 33}}}}
+    found = composed("lm=gpt", **chosen).lm
+    assert (found.name, found.model.width, found["слово"]) == ("gpt", 96, 1)
+    assert composed("lm=gpt", "lm.model.width=5", **chosen).lm.model.width == 5
+    assert composed("lm=stacked_lstm", **chosen).lm.model.width == 33
+    assert composed("+preset=zaremba", **chosen).lm.model.width == 650
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_sets_what_it_says(name: str) -> None:
     stated = yaml.safe_load((ROOT / "conf" / "preset" / f"{name}.yaml").read_text(encoding="utf-8"))
