@@ -170,4 +170,4 @@ def test_a_job_depends_on_the_method_of_its_family_that_it_calls() -> None:
     assert "langladder.evaluation.perplexity" in family_code("fine_tune").imports
     assert "langladder.evaluation.language_model" in evaluate.imports
     assert "langladder.evaluation.language_model" not in train.imports
-    assert not family_code("clean").imports
+    assert all(name.split(".")[0] in ("typing", "pydantic") for name in family_code("clean").imports)  # no family
