@@ -15,7 +15,7 @@ import click
 from public_data import data as data_option
 from public_data import find, read
 
-from langladder.experiments.language.filtered_text import CLEAN, KINDS, Marked, noisy
+from claims.language.filtered_text import CLEAN, KINDS, Marked, noisy
 from langladder.text.filtering.filtering import FilterConfig, filter_text
 from langladder.text.storage.tables import Document, read_documents, write_documents
 

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from claims.training import train_language_model
 from langladder.corpora.stories import stories_of
 from langladder.evaluation.perplexity import score
-from langladder.experiments.training import train_language_model
 from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.tasks.settings import LMTrainingConfig

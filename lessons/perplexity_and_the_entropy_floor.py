@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
+from claims.training import train_language_model
 from langladder.evaluation.perplexity import score
-from langladder.experiments.training import train_language_model
 from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.models.ngrams.maximum_likelihood import MaximumLikelihood

@@ -172,13 +172,13 @@ def rung_settings() -> dict[str, dict[str, Any]]:
     """
     from hydra import initialize_config_dir  # which takes its time
 
-    from pipeline.settings.compose import Compositions
+    from pipeline.settings.compose import Compositions, conf_folder
 
     listed = {families()[family].listed: _as_listed(family) for family in TRAINED_IN_PYTHON}
     sizes = {name: read_yaml(ROOT / "conf" / "size" / f"{name}.yaml") for name in params.conf_names("size")}
     found: dict[str, dict[str, Any]] = {}
     sized: dict[str, dict[str, dict[str, str | int]]] = {}
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         own = {SIDES[side].group: SIDES[side].own for side in GIVEN.values()}
         compositions = Compositions.prepared(params.usual(own | listed))
         config, whole = compositions.config, compositions.everything

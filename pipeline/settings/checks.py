@@ -18,6 +18,7 @@ from hydra.errors import HydraException
 
 from langladder.families import families
 from langladder.families.folds import FoldedRung
+from langladder.ground import plugins
 from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url
 from langladder.ground.schema import checked_name
@@ -155,6 +156,9 @@ def _unknown(key: str, group: str, name: str, where: str = "in params.yaml") -> 
     near = get_close_matches(name.rpartition("/")[2], names, n=3, cutoff=0.5)
     if near:
         say = f"the nearest: {', '.join(near)}; all: conf/{group}/"
+    elif not names:
+        packages = ", ".join(plugins.listed()) or "none"
+        say = f"there is none, neither in conf/{group}/ nor in a package of params.yaml: plugins (listed: {packages})"
     elif len(names) <= FEW:
         say = f"there are {', '.join(names)} (conf/{group}/)"
     else:
@@ -234,7 +238,7 @@ def misfits(chosen: Choices, rung: RungValues) -> list[str]:
             continue
         with suppress(InputError, HydraException):
             if why := families()[own].grows(rung(own, name), rung(family, wanted)):
-                found.append(f"{key}: {why}; change it in params.yaml, or conf/{own}/{name}.yaml")
+                found.append(f"{key}: {why}; change it in params.yaml, or {params.shown_file(own, name)}")
     return found
 
 

@@ -20,6 +20,7 @@ from langladder.families import families
 from langladder.families.folds import CurvedRung, FoldedRung
 from langladder.families.job import EvaluationSets
 from langladder.families.sides import SIDES
+from langladder.ground import plugins
 from langladder.ground.errors import InputError
 from pipeline.settings import checks, needed, params, plan, schema, titles
 from pipeline.settings.errors import combined
@@ -42,10 +43,10 @@ Rung = tuple[str, str]  # family, name
 def prepare(chosen: params.Choices, left_out: Sequence[str] = ()) -> None:
     """Register with Hydra, before it composes anything, what is not in files of conf/.
 
-    - `families`: the default rung of each family, so that `lm=gpt` can choose another;
+    - `families`: the default rung of each family, so that `lm=gpt` can choose another; none where its package is not
+      listed;
     - `params`: the choices and values of params.yaml, and changes/<family>/<rung>: its changes to single rungs, which
       `families` adds to the chosen rung;
-    - files of plugins;
     - the functions that files of conf/ use. `${steps:400}` is 400 at size small, more or fewer at other sizes.
       `${warmup:400}` is the warm-up of 400 steps: that of the size, at most half of them. `${at_once:1}` is the number
       of jobs with one thread that run here at a time.
@@ -54,9 +55,8 @@ def prepare(chosen: params.Choices, left_out: Sequence[str] = ()) -> None:
         left_out: groups whose choice in params.yaml is ignored.
     """
     store = ConfigStore.instance()
-    for (group, name), file in params.plugin_files().items():
-        store.store(name, OmegaConf.load(file), group=group)
-    defaults = [{family.name: family.default} for family in families().values()]
+    known = {name: params.conf_names(name) for name in families()}
+    defaults = [{name: one.default if one.default in known[name] else None} for name, one in families().items()]
     changes = [{f"optional {CHANGES}/{family}@{family}": f"${{{family}}}"} for family in families()]
     store.store("families", {"defaults": [*defaults, *changes]}, package="_global_")
     store.store("params", params.as_config(chosen, left_out), package="_global_", provider="params.yaml")
@@ -69,18 +69,20 @@ def prepare(chosen: params.Choices, left_out: Sequence[str] = ()) -> None:
     OmegaConf.register_new_resolver("at_once", jobs_at_once, replace=True)
 
 
-class OwnFirst(SearchPathPlugin):
-    """Let Hydra use the project's own conf/ first, and then the installed one."""
+class AllFolders(SearchPathPlugin):
+    """Let Hydra use the project's own conf/ first, then the installed one, then those of the listed packages."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         for folder in filter(Path.is_dir, params.conf_folders()[:-1]):
             search_path.prepend("project", f"file://{folder}", "main")
+        for folder in params.plugin_folders():
+            search_path.append("package", f"file://{folder}")
 
 
 def conf_folder() -> str:
-    """The folder with all files of conf/, from which Hydra composes; files of the project override them."""
-    if len(params.conf_folders()) > 1:
-        Plugins.instance().register(OwnFirst)
+    """The folder with all files of conf/, from which Hydra composes, with the others of `AllFolders`."""
+    plugins.allow(params.listed_plugins())
+    Plugins.instance().register(AllFolders)
     return str(params.conf_folders()[-1])
 
 
@@ -143,9 +145,8 @@ class Compositions:
             values = self._plain(family, name)
         except (InputError, HydraException, RecursionError) as error:
             message = " ".join(str(error).split())[:300].replace(ALONE.format(family), family)
-            raise InputError(
-                f"{family}.{name}: {message}; fix it in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
-            ) from error
+            where = f"params.yaml: {family}.{name} or {params.shown_file(family, name)}"
+            raise InputError(f"{family}.{name}: {message}; fix it in {where}") from error
         values = rung_values(family, values, self.everything, self.chosen)
         base = families()[family].base_settings
         if self.chosen.learning_curve and issubclass(base, CurvedRung):
@@ -159,7 +160,7 @@ class Compositions:
         if values.get("name") != name:  # its models, reports and metrics have the name of its file
             raise InputError(
                 f"{family}.name: {values.get('name')!r}, but it must be the name of the file, {name!r}; fix or "
-                f"remove the key name in params.yaml: {family}.{name} or conf/{family}/{name}.yaml"
+                f"remove the key name in params.yaml: {family}.{name} or {params.shown_file(family, name)}"
             )
         self._values[family, name] = values
         return deepcopy(values)

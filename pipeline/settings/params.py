@@ -41,7 +41,7 @@ from langladder.ground.schema import Config, Name, checked_name, short
 from pipeline import INSTALLED, ROOT
 from pipeline.settings.errors import combined, explained, keys
 from pipeline.settings.run_folder import OUTPUT_FOLDERS
-from pipeline.settings.yaml_files import Values, flat, read_leniently, read_yaml
+from pipeline.settings.yaml_files import Values, display_path, flat, read_leniently, read_yaml
 
 GROUPS = (
     "size",
@@ -461,6 +461,12 @@ def conf_file(group: str, name: str) -> Path:
     return own if own.is_file() else plugin_files().get((group, name), own)
 
 
+def shown_file(group: str, name: str) -> str:
+    """The path of a choice's file, as messages name it: its place in the project, unless a plugin has it."""
+    file = conf_file(group, name)
+    return str(display_path(file)) if file in plugin_files().values() else f"conf/{group}/{name}.yaml"
+
+
 def conf_names(group: str) -> list[str]:
     """Names in conf/<group>/, here and in plugins."""
     files = [file for folder in conf_folders() for file in (folder / group).glob("*.yaml")]
@@ -481,8 +487,13 @@ def listed_plugins() -> list[str]:
     return found
 
 
+def plugin_folders() -> list[Path]:
+    """The folders conf/ of the listed packages that have one."""
+    folders = [folder / "conf" for package in plugins.listed() if (folder := plugins.folder_of(package))]
+    return [folder for folder in folders if folder.is_dir()]
+
+
 def plugin_files() -> dict[tuple[str, str], Path]:
     """(group, name) → conf/<group>/<name>.yaml of a plugin. Files of the project have precedence."""
-    folders = [folder for package in plugins.listed() if (folder := plugins.folder_of(package))]
-    files = [file for folder in folders for file in sorted((folder / "conf").glob("*/*.yaml"))]
+    files = [file for folder in plugin_folders() for file in sorted(folder.glob("*/*.yaml"))]
     return {(file.parent.name, file.stem): file for file in reversed(files) if not file.name.startswith(".")}

@@ -26,7 +26,7 @@ def documents() -> dict[str, str]:
 
 def navigation() -> Navigation:
     """The order of the pages, as MkDocs reads it: a tab for each kind of page, as docs/README.md lists them."""
-    packages = [{f"langladder.{one.name}": f"reference/{one.name}.md"} for one in reference.packages()]
+    packages = [{reference.dotted(one): f"reference/{one.name}.md"} for one in reference.packages()]
     titles = {name: family.title for name, family in families().items()}
     titles |= {"probe": "Claims of trained models"}
     kinds = guides()

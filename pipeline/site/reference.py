@@ -5,35 +5,42 @@ from pathlib import Path
 
 from langladder.families import families
 from pipeline import ROOT
+from pipeline.settings import params
 from pipeline.settings.titles import idea
 from pipeline.settings.yaml_files import read_yaml
 from pipeline.site.links import fenced
 from pipeline.site.story import escaped, sentences
 
-SOURCE = ROOT / "src" / "langladder"
+SOURCE = ROOT / "src"
+LIBRARY = SOURCE / "langladder"
 CONF = ROOT / "conf"
 
 
 def library() -> dict[str, str]:
     """Page → Markdown; mkdocstrings puts a module's classes and functions where it is named."""
     found = {f"reference/{package.name}.md": _package(package) for package in packages()}
-    rows = [f"| [`langladder.{package.name}`]({package.name}.md) | {_first(package)} |" for package in packages()]
-    top = [f"::: langladder.{file.stem}\n" for file in _modules(SOURCE)]
+    rows = [f"| [`{dotted(package)}`]({package.name}.md) | {_first(package)} |" for package in packages()]
+    top = [f"::: langladder.{file.stem}\n" for file in _modules(LIBRARY)]
     head = ["# The library", "", "| package | content |", "| --- | --- |", *rows, ""]
     return {"reference/index.md": "\n".join([*head, *top])} | found
 
 
 def packages() -> list[Path]:
-    """The packages directly in the library."""
-    return sorted(path.parent for path in SOURCE.glob("*/__init__.py"))
+    """The packages directly in the library, and those beside it."""
+    own = sorted(path.parent for path in LIBRARY.glob("*/__init__.py"))
+    return [*own, *sorted(path.parent for path in SOURCE.glob("*/__init__.py") if path.parent != LIBRARY)]
+
+
+def dotted(path: Path) -> str:
+    """Its name in an import."""
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts)
 
 
 def _package(package: Path) -> str:
-    parts = [f"# langladder.{package.name}\n", sentences(_docstring(package / "__init__.py"))]
+    parts = [f"# {dotted(package)}\n", sentences(_docstring(package / "__init__.py"))]
     folders = sorted({file.parent for file in package.rglob("*.py")})
     files = [file for folder in folders for file in _modules(folder)]
-    names = (".".join(file.relative_to(SOURCE).with_suffix("").parts) for file in files)
-    return "\n".join([*parts, *(f"::: langladder.{name}\n" for name in names)])
+    return "\n".join([*parts, *(f"::: {dotted(file)}\n" for file in files)])
 
 
 def _modules(folder: Path) -> list[Path]:
@@ -54,7 +61,8 @@ def _docstring(file: Path) -> str:
 def choices() -> dict[str, str]:
     """Page → Markdown: the choices of params.yaml, and each folder of conf/ with its files and their comments."""
     pages = {f"choices/{group}.md": _group(group) for group in groups()}
-    rows = [f"| [{group}]({group}.md) | {', '.join(f'`{name}`' for name in _names(group))} |" for group in groups()]
+    names = {group: ", ".join(f"`{name}`" for name in params.conf_names(group)) for group in groups()}
+    rows = [f"| [{group}]({group}.md) | {listed} |" for group, listed in names.items()]
     chosen = (ROOT / "params.yaml").read_text(encoding="utf-8")
     order = {file.name: file.read_text(encoding="utf-8") for file in sorted(CONF.glob("*.yaml"))}
     index = [
@@ -75,12 +83,9 @@ def choices() -> dict[str, str]:
 
 
 def groups() -> list[str]:
-    """The folders of conf/."""
-    return sorted({str(file.parent.relative_to(CONF)) for file in CONF.rglob("*.yaml")} - {"."})
-
-
-def _names(group: str) -> list[str]:
-    return sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+    """The folders of conf/, here and in plugins."""
+    own = {str(file.parent.relative_to(CONF)) for file in CONF.rglob("*.yaml")} - {"."}
+    return sorted(own | {group for group, _ in params.plugin_files()})
 
 
 def _group(group: str) -> str:
@@ -88,8 +93,8 @@ def _group(group: str) -> str:
     if group in families():
         up = "../" * (1 + group.count("/"))
         lines += [f"Rungs of the ladder: [{families()[group].title}]({up}story/{group}.md).", ""]
-    for name in _names(group):
-        file = CONF / group / f"{name}.yaml"
+    for name in params.conf_names(group):
+        file = params.conf_file(group, name)
         content = read_yaml(file)
         title = content.get("title") if isinstance(content, dict) else None
         lines += [f"## {name}" + (f": {title}" if title else ""), "", escaped(idea(file)), ""]

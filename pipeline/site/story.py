@@ -10,9 +10,8 @@ from langladder.faces.report.claims import findings_plot
 from langladder.faces.report.docstrings import docstring
 from langladder.families import families
 from langladder.families.family import AnyFamily
-from pipeline import ROOT
 from pipeline.document import CLAIM_FAMILIES, published
-from pipeline.settings.params import conf_names
+from pipeline.settings.params import conf_file, conf_names, shown_file
 from pipeline.settings.titles import description, idea, module_of
 from pipeline.settings.yaml_files import read_yaml
 from pipeline.site import figures
@@ -88,7 +87,7 @@ def _ladder(family: AnyFamily, names: list[str]) -> str:
 
 
 def _rung(family: AnyFamily, name: str, documented: dict[str, str]) -> str:
-    said, file = description(family.name, name), ROOT / "conf" / family.name / f"{name}.yaml"
+    said, file = description(family.name, name), conf_file(family.name, name)
     lines = [f"## {said.title}, {said.year} {{#{anchor(name)}}}", "", escaped(idea(file)), ""]
     if said.claim:
         lines += [f"*Claim:* {said.claim}" + (f" ({said.paper})" if said.paper else ""), ""]
@@ -103,7 +102,7 @@ def _rung(family: AnyFamily, name: str, documented: dict[str, str]) -> str:
             f"(#{anchor(documented[module])}).",
             "",
         ]
-    lines += [_folded(f"Its settings: `conf/{family.name}/{name}.yaml`", fenced(file.read_text("utf-8"), "yaml"))]
+    lines += [_folded(f"Its settings: `{shown_file(family.name, name)}`", fenced(file.read_text("utf-8"), "yaml"))]
     return "\n".join(lines)
 
 
@@ -129,7 +128,7 @@ def _plots(name: str, family: AnyFamily) -> list[str]:
 
 def settings(family: str, name: str) -> dict[str, Any]:
     """A rung's settings, merged with the files of its folder that it extends."""
-    own: dict[str, Any] = read_yaml(ROOT / "conf" / family / f"{name}.yaml")
+    own: dict[str, Any] = read_yaml(conf_file(family, name))
     below: dict[str, Any] = {}
     for other in own.get("defaults", []):
         group, rung = next(iter(other.items())) if isinstance(other, dict) else (f"/{family}@_here_", other)

@@ -170,7 +170,9 @@ def _description(job: Job, chosen: Mapping[str, str]) -> str:
         lines.append(f"Also given: {also}.")
     if chosen:
         lines.append(f"Corpus {chosen.get(side, side)}, size {chosen['size']}, tokenizer {chosen['tokenizer']}.")
-    lines.append(f"Settings: `conf/{job.family}/{job.rung['name']}.yaml`, complete in the artifact `resolved.yaml`.")
+    lines.append(
+        f"Settings: `{params.shown_file(job.family, job.rung['name'])}`, complete in the artifact `resolved.yaml`."
+    )
     return " ".join(lines)
 
 

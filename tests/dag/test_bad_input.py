@@ -20,7 +20,7 @@ from langladder.text.storage.shards import ShardWriter
 from pipeline import ROOT
 from pipeline.resolve import HYDRA
 from pipeline.settings import checks, needed, params, plan, run_folder, stage, yaml_files
-from pipeline.settings.compose import resolve
+from pipeline.settings.compose import conf_folder, resolve
 
 
 def run_stage(stage: str, out: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
@@ -181,7 +181,7 @@ def test_a_resolved_file_by_hand_is_checked_and_nothing_is_trained_that_could_no
 ) -> None:
     listed = {family.listed: {} if family.bases else [] for family in families().values()}
     chosen = params.schema().model_validate(params.load().model_dump() | listed | {"lms": ["kneser_ney"]})
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         values = resolve(chosen)["train_lm/kneser_ney"]
     monkeypatch.setattr(stage, "ROOT", project)
     (project / "conf").symlink_to(ROOT / "conf")

@@ -26,7 +26,7 @@ from langladder.tasks.optimisation import TrainingConfig, resolve_precision
 from pipeline import ROOT
 from pipeline.ladder import every_rung, ladder
 from pipeline.settings import checks, compose, params, plan
-from pipeline.settings.compose import Compositions, resolve
+from pipeline.settings.compose import Compositions, conf_folder, resolve
 from pipeline.settings.errors import disk
 from pipeline.settings.yaml_files import for_hydra
 
@@ -46,7 +46,7 @@ READ_BY = {
 
 @pytest.fixture(autouse=True)
 def _hydra():
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         yield
 
 
@@ -253,7 +253,7 @@ def test_files_from_outside_are_outside(
 @pytest.mark.parametrize("group", families())
 def test_rung_files_are_named_as_their_rungs_and_their_classes_exist(group: str) -> None:
     for name in params.conf_names(group):
-        value = yaml.safe_load((ROOT / "conf" / group / f"{name}.yaml").read_text())
+        value = yaml.safe_load(params.conf_file(group, name).read_text())
         assert value["name"] == name
         assert "_target_" not in value or hasattr(locate(value["_target_"]), "Config")
 
@@ -321,7 +321,7 @@ BAD_VALUES: list[tuple[dict[str, Any], list[str]]] = [
     ({"lm": {"gpt": {"name": "gru"}}, "lms": ["gpt"]}, ["lm.name: 'gru', but it must be the name of the file"]),
     (
         {"claim": {"copy_task": {"settings": {"delay": [5]}}}},
-        ["claim.settings.delay", "unknown key", "conf/claim/copy_task.yaml"],
+        ["claim.settings.delay", "unknown key", "src/claims/conf/claim/copy_task.yaml"],
     ),
 ]
 

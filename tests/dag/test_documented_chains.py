@@ -10,7 +10,7 @@ from hydra import initialize_config_dir
 from langladder.families import families
 from pipeline import ROOT
 from pipeline.settings import params
-from pipeline.settings.compose import resolve
+from pipeline.settings.compose import conf_folder, resolve
 
 GROWN = {family.listed for family in families().values() if family.bases}
 """Keys of params.yaml that list rungs which begin with another one."""
@@ -46,5 +46,5 @@ def test_a_documented_chain_resolves_at_every_size(
     """In params.yaml as it is: what a reader gets who copies the block over its keys."""
     monkeypatch.chdir(ROOT)
     values = params.load().model_dump() | {"size": size} | chain
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         assert resolve(params.schema().model_validate(values))

@@ -15,7 +15,7 @@ from langladder.ground import artefacts
 from pipeline import ROOT
 from pipeline.ladder import every_rung
 from pipeline.settings import needed, params, plan
-from pipeline.settings.compose import Compositions
+from pipeline.settings.compose import Compositions, conf_folder
 from pipeline.tracking import job
 from pipeline.tracking.code_version import family_code, files_of, modules_of
 from pipeline.tracking.fingerprint import digest, fingerprint
@@ -100,7 +100,7 @@ def test_what_dvc_watches_is_what_is_hashed(stage: str, tmp_path: Path, monkeypa
 def test_what_a_rung_reads_of_its_own_is_what_watch_depends_on(family: str) -> None:
     paths = {f"${{paths.{name}}}": path for name, path in params.load().paths.model_dump().items()}
     watched = [Path(paths.get(path, path)) for path in DAG["watch"]["foreach"][family]]
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         for name in params.conf_names(family):
             for path in families()[family].inputs(every().rung(family, name)).values():
                 assert any(other == Path(path) or other in Path(path).parents for other in watched), (name, path)
@@ -130,7 +130,7 @@ def test_the_report_depends_on_all_that_shows_a_family() -> None:
 
 @pytest.mark.long
 def test_a_language_model_depends_on_no_format_of_vectors_and_a_count_on_no_training() -> None:
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         for family, stage in (("lm", "train_lm"), ("embedding", "embed")):
             for name in params.conf_names(family):
                 value = every().rung(family, name)

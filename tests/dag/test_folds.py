@@ -18,9 +18,8 @@ from langladder.models.classification.classifier import Classifier
 from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.folds import Folds
 from langladder.text.labelled.labelled import Example, Tagged, read_labelled, read_tagged
-from pipeline import ROOT
 from pipeline.settings import params
-from pipeline.settings.compose import resolve
+from pipeline.settings.compose import conf_folder, resolve
 
 NONE: dict[str, Any] = {"embeddings": [], "translators": [], "claims": [], "probes": [], "encoders": []}
 RUNGS: dict[str, Any] = NONE | {
@@ -33,7 +32,7 @@ RUNGS: dict[str, Any] = NONE | {
 
 def resolved(**changes: Any) -> dict[str, Any]:
     chosen = params.schema().model_validate(params.load().model_dump() | RUNGS | {"lms": ["lstm"]} | changes)
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         return resolve(chosen)
 
 

@@ -12,7 +12,7 @@ from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import checks, params, titles
-from pipeline.settings.compose import resolve
+from pipeline.settings.compose import conf_folder, resolve
 from pipeline.tracking import lineage
 
 FEW = {"embeddings": ["skipgram"], "lms": ["kneser_ney", "gpt"], "translators": ["attention"], "probes": []}
@@ -20,7 +20,7 @@ FEW = {"embeddings": ["skipgram"], "lms": ["kneser_ney", "gpt"], "translators": 
 
 def resolved(**changes: object) -> dict[str, dict[str, object]]:
     chosen = params.schema().model_validate(params.load().model_dump() | FEW | {"claims": []} | changes)
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         return resolve(chosen)
 
 

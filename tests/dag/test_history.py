@@ -9,7 +9,7 @@ from langladder.families import families
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import params, plan, titles
-from pipeline.settings.compose import Compositions
+from pipeline.settings.compose import Compositions, conf_folder
 from pipeline.settings.schema import with_unwatched
 from pipeline.settings.yaml_files import read_yaml
 
@@ -46,7 +46,7 @@ def test_a_year_that_is_none_is_refused(said: str, wrong: str, tmp_path: Path, m
 def test_year_and_title_are_among_the_reports_settings_alone() -> None:
     """So that mending one runs the report again, and nothing else."""
     chosen = params.load()
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         compositions = Compositions.prepared(chosen)
         for stage in ("train_lm", "evaluate_lm"):
             values = compositions.job(plan.Job(plan.stages()[stage], "lstm"))
@@ -61,7 +61,7 @@ def test_year_and_title_are_among_the_reports_settings_alone() -> None:
 
 def test_a_claim_is_about_the_networks_of_its_variants_or_its_bases() -> None:
     def trained(name: str) -> list[str]:
-        return titles.trained_by(read_yaml(ROOT / "conf" / "claim" / f"{name}.yaml"))
+        return titles.trained_by(read_yaml(ROOT / "src" / "claims" / "conf" / "claim" / f"{name}.yaml"))
 
     assert trained("attention_by_length") == ["seq2seq", "attention"]
     assert trained("gradient_flow") == ["rnn", "rnn_orthogonal", "gru", "lstm", "lstm_closed"]
@@ -99,7 +99,7 @@ def test_what_a_rung_is_given_beside_the_data_follows_from_its_settings() -> Non
             },
         }
     )
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         found = titles.titles_of(chosen, Compositions.prepared(chosen).rung)
     given = {f"{family}/{name}": one["also_given"] for family, rungs in found.items() for name, one in rungs.items()}
     assert {name: what for name, what in given.items() if what} == {

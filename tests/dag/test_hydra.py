@@ -14,7 +14,7 @@ from project_copy import copy_project, run, smallest
 
 from pipeline import ROOT, completion
 from pipeline.settings import params, plan
-from pipeline.settings.compose import prepare
+from pipeline.settings.compose import conf_folder, prepare
 
 CHOSEN = params.load()
 PRESETS = params.conf_names("preset")
@@ -23,7 +23,7 @@ PRESETS = params.conf_names("preset")
 def composed(*overrides: str, **changes: Any) -> Any:
     """A composition as the command line of a stage makes it."""
     prepare(CHOSEN.model_copy(update=changes))
-    with hydra.initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with hydra.initialize_config_dir(conf_folder(), version_base="1.3"):
         return hydra.compose("stage", [*overrides])
 
 

@@ -16,9 +16,8 @@ from project_copy import finished_project, forking, run, smallest
 from test_bad_input import run_stage
 
 from langladder.ground.errors import InputError
-from pipeline import ROOT
 from pipeline.settings import params
-from pipeline.settings.compose import Compositions, resolve
+from pipeline.settings.compose import Compositions, conf_folder, resolve
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -124,7 +123,7 @@ def chosen(**changes: object) -> params.Choices:
 
 @pytest.mark.long
 def test_params_yaml_says_it_for_every_rung_and_the_nearer_wins() -> None:
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         plain = Compositions.prepared(chosen())
         every = Compositions.prepared(
             chosen(optimizer="nadam", trainer={"profiler": "simple"}, callbacks=["lr_monitor"])
@@ -146,7 +145,7 @@ def test_params_yaml_says_it_for_every_rung_and_the_nearer_wins() -> None:
 
 def test_a_logger_without_its_package_is_one_problem_of_params_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("langladder.tasks.extensions.find_spec", lambda _: None)
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"), pytest.raises(InputError) as caught:
+    with initialize_config_dir(conf_folder(), version_base="1.3"), pytest.raises(InputError) as caught:
         resolve(chosen(lms=["lstm", "gpt"], logger=["wandb"]))
     assert "1 problem in" in str(caught.value) and "pip install wandb; change it in params.yaml: logger" in str(
         caught.value
@@ -156,7 +155,7 @@ def test_a_logger_without_its_package_is_one_problem_of_params_yaml(monkeypatch:
 def test_the_files_of_conf_are_what_settings_take(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each file is chosen once, for the LSTM, with one of each other group; the package of a logger may be missing."""
     monkeypatch.setattr("langladder.tasks.extensions.find_spec", lambda _: True)
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         for names in zip_longest(*(params.conf_names(group) for group in params.LIGHTNING)):
             files = {group: name for group, name in zip(params.LIGHTNING, names, strict=True) if name}
             values = {group: [name] if group in ("callbacks", "logger") else name for group, name in files.items()}

@@ -12,9 +12,8 @@ from project_copy import FORKED, copy_project, edit, ran, run, with_git
 
 from langladder.families import families
 from langladder.ground.errors import InputError
-from pipeline import ROOT
 from pipeline.settings import needed, params
-from pipeline.settings.compose import resolve
+from pipeline.settings.compose import conf_folder, resolve
 from pipeline.settings.yaml_files import Values
 
 DEFAULT = params.load().model_dump()
@@ -22,7 +21,7 @@ NOTHING: Values = {family.listed: {} if family.bases else [] for family in famil
 
 
 def resolved(**changes: Any) -> dict[str, Values]:
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         return resolve(params.schema().model_validate(DEFAULT | changes))
 
 

@@ -23,7 +23,7 @@ from langladder.tasks.optimisation import TrainingConfig, make_optimizer
 from langladder.text.tokenize.specials import BOS
 from pipeline import ROOT
 from pipeline.settings import params
-from pipeline.settings.compose import Compositions
+from pipeline.settings.compose import Compositions, conf_folder
 from pipeline.tracking import code_version
 
 EXAMPLE = ROOT / "examples" / "my_rung"
@@ -102,7 +102,7 @@ def test_its_files_are_choices_and_its_code_is_part_of_the_jobs_that_import_it(
 ) -> None:
     unlisted.setenv(plugins.VARIABLE, "speedy")
     assert "fast" in params.conf_names("optimizer") and "nadam" in params.conf_names("optimizer")
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         chosen = params.load().model_copy(update={"optimizer": "fast"})
         training = Compositions.prepared(chosen).rung("lm", "lstm")["training"]
     assert training["optimizer"] == {"_target_": "speedy.optimisers.Fast"}

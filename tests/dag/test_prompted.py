@@ -12,7 +12,7 @@ from langladder.families.prompt import prompted as models_prompted
 from langladder.ground.artefacts import write_json
 from pipeline import ROOT
 from pipeline.settings import params
-from pipeline.settings.compose import resolve
+from pipeline.settings.compose import conf_folder, resolve
 
 GROWN = {"gpt_longer": {"base": "lm/gpt"}}
 
@@ -26,7 +26,7 @@ def chosen(**changes: Any) -> params.Choices:
 
 @pytest.mark.parametrize(("prompted", "asked"), [("lm", []), ("tune", ["gpt_longer"])])
 def test_a_job_says_whom_it_asks(prompted: str, asked: list[str]) -> None:
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         job = resolve(chosen(prompted=prompted))["prompt/knowledge"]
     assert job["lms"] == ["kneser_ney", "gpt"] and job["tunes"] == asked
 

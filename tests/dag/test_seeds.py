@@ -14,9 +14,8 @@ from project_copy import FORKED, copy_project, run, smallest
 from langladder.evaluation.seeds import uncertainty
 from langladder.faces.report import numbers
 from langladder.ground.errors import InputError
-from pipeline import ROOT
 from pipeline.settings import params
-from pipeline.settings.compose import resolve
+from pipeline.settings.compose import conf_folder, resolve
 
 RUNGS: dict[str, Any] = {
     "embeddings": ["svd", "skipgram"],
@@ -39,13 +38,13 @@ print(json.dumps(found))
 
 def resolved(**changes: Any) -> dict[str, Any]:
     chosen = params.schema().model_validate(params.load().model_dump() | RUNGS | {"taggers": []} | changes)
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         return resolve(chosen)
 
 
 def test_one_seed_changes_nothing_and_several_make_no_job() -> None:
     without = {key: value for key, value in params.load().model_dump().items() if key != "seeds"} | RUNGS
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         plain = resolve(params.schema().model_validate(without | {"taggers": []}))
     assert resolved(seeds=1) == plain
     three = resolved(seeds=3, lm={"lstm": {"seeds": 2}})

@@ -60,7 +60,7 @@ def test_a_link_to_nothing_stops_the_run_before_dvc_does(tmp_path: Path, monkeyp
         parallel.repro([])
     monkeypatch.setattr("pipeline.settings.plan.jobs", lambda _: [])  # no job need be composed for this
     monkeypatch.setattr("pipeline.settings.checks.misfits", lambda *_: [])
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"), pytest.raises(InputError, match=said):
+    with initialize_config_dir(compose.conf_folder(), version_base="1.3"), pytest.raises(InputError, match=said):
         compose.resolve(changed)
     (tmp_path / "link").symlink_to("nowhere")
     assert "paths.text" in checks.broken_links({"text": str(tmp_path / "link")})[0]

@@ -6,10 +6,10 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from claims.language.agreement import read_pairs
 from langladder.evaluation.analogy import read_analogies
 from langladder.evaluation.bias import read_weat
 from langladder.evaluation.similarity import read_similarity
-from langladder.experiments.language.agreement import read_pairs
 from langladder.faces.cli.vectors import read_groups
 from tests.hostile import fuzzed, read, strange_bytes, strange_json
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from claims.training import train_language_model
 from langladder.corpora.stories import (
     LabelledStoriesConfig,
     PairedStoriesConfig,
@@ -19,7 +20,6 @@ from langladder.corpora.stories import (
     write_tags,
 )
 from langladder.experiments.experiment import Data
-from langladder.experiments.training import train_language_model
 from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.models.language.recurrent import RecurrentConfig, RecurrentLM
 from langladder.models.ngrams.kneser_ney import KneserNey, KneserNeyConfig

@@ -1,4 +1,4 @@
-"""What a file of conf/claim says to numbers that a test makes up."""
+"""What a file of src/claims/conf/claim says to numbers that a test makes up."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from langladder.experiments.comparison import Comparison, Measured
+from claims.comparison import Comparison, Measured
 from langladder.experiments.findings import Findings
 from langladder.ground.schema import locate
 from pipeline import ROOT
@@ -17,8 +17,8 @@ Cells = Mapping[str, Mapping[str, Sequence[float] | np.ndarray]]
 
 
 def comparison(name: str) -> Comparison[Any]:
-    """The experiment of conf/claim/<name>.yaml, at effort 1."""
-    file = yaml.safe_load((ROOT / "conf" / "claim" / f"{name}.yaml").read_text(encoding="utf-8"))
+    """The experiment of src/claims/conf/claim/<name>.yaml, at effort 1."""
+    file = yaml.safe_load((ROOT / "src" / "claims" / "conf" / "claim" / f"{name}.yaml").read_text(encoding="utf-8"))
     kind = locate(file["_target_"])
     if "defaults" in file:
         composed: Comparison[Any] = kind(job("claim", name).settings.model_copy(update={"effort": 1.0}))

@@ -8,9 +8,8 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from langladder.experiments.findings import Graph, GraphNode
-from langladder.experiments.foundations import autodiff
-from langladder.experiments.foundations.autodiff import (
+from claims.foundations import autodiff
+from claims.foundations.autodiff import (
     Node,
     backward,
     in_order,
@@ -20,7 +19,7 @@ from langladder.experiments.foundations.autodiff import (
     sigmoid,
     tanh,
 )
-from langladder.experiments.foundations.backprop import (
+from claims.foundations.backprop import (
     BackpropConfig,
     descended,
     differences,
@@ -28,6 +27,7 @@ from langladder.experiments.foundations.backprop import (
     network,
     weights_of,
 )
+from langladder.experiments.findings import Graph, GraphNode
 from langladder.faces.report.graphs import draw_computation
 
 
@@ -164,7 +164,7 @@ def test_a_wrong_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     right = findings_of()
     assert right.holds is None and "theorem" in right.reason
     monkeypatch.setattr(
-        "langladder.experiments.foundations.backprop.relu",
+        "claims.foundations.backprop.relu",
         lambda x: Node(np.maximum(x.value, 0), "", "relu", (x,), lambda g: (g * 0.5,)),
     )
     assert findings_of().holds is False

@@ -8,11 +8,9 @@ import torch
 from pydantic import ValidationError
 from toy_rungs import MEAN
 
-from langladder.experiments.experiment import Data
-from langladder.experiments.findings import Findings
-from langladder.experiments.reading import reading_training
-from langladder.experiments.reading.by_labels import ByLabels, ByLabelsConfig
-from langladder.experiments.reading.reading_training import (
+from claims.reading import reading_training
+from claims.reading.by_labels import ByLabels, ByLabelsConfig
+from claims.reading.reading_training import (
     Texts,
     corpus,
     fitted,
@@ -22,7 +20,9 @@ from langladder.experiments.reading.reading_training import (
     stratified,
     subset,
 )
-from langladder.experiments.reading.small_vectors import small_vectors
+from claims.reading.small_vectors import small_vectors
+from langladder.experiments.experiment import Data
+from langladder.experiments.findings import Findings
 from langladder.experiments.statistics import difference
 from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.text.labelled.labelled import Example
@@ -195,7 +195,7 @@ def test_settings_that_say_something_wrong_are_refused(changes: dict[str, Any], 
 def test_an_edit_of_a_rungs_code_runs_the_claim_again() -> None:
     value = {
         "claim": {
-            "_target_": "langladder.experiments.reading.by_labels.ByLabels",
+            "_target_": "claims.reading.by_labels.ByLabels",
             "settings": {"rungs": {"m": MEAN}},
         }
     }

@@ -1,4 +1,4 @@
-"""Every file in conf/claim and conf/probe, run as the smallest ladder runs it: a new YAML needs no new test.
+"""Every file in conf/claim and conf/probe of src/claims, run as the smallest ladder does: a new YAML needs no new test.
 
 pytest -m long tests/experiments/test_every_experiment.py -k NAME
 """
@@ -22,9 +22,8 @@ from langladder.faces.report.claims import claim_views
 from langladder.faces.report.inputs import Entry, Timing
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
-from pipeline import ROOT
 from pipeline.settings import params, schema
-from pipeline.settings.compose import Compositions
+from pipeline.settings.compose import Compositions, conf_folder
 
 NAMES = [(group, name) for group in ("claim", "probe") for name in params.conf_names(group)]
 NOWHERE = Path("nowhere")
@@ -43,7 +42,7 @@ def compositions() -> Compositions:
 @cache
 def job(group: str, name: str) -> Any:
     """The job's settings, composed and checked as the pipeline does."""
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         values = compositions().rung(group, name)
     return schema.checked_rung(group, values, str)
 

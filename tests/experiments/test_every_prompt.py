@@ -26,7 +26,7 @@ from langladder.models.language.language_model import LanguageModel
 from langladder.text.tokenize.tokenizers import Tokenizer
 from pipeline import ROOT
 from pipeline.settings import params, schema
-from pipeline.settings.compose import Compositions
+from pipeline.settings.compose import Compositions, conf_folder
 
 NAMES = params.conf_names("prompt")
 NOWHERE = Path("nowhere")
@@ -42,7 +42,7 @@ def compositions() -> Compositions:
 @cache
 def job(name: str) -> Any:
     """The task's settings, composed and checked as the pipeline does."""
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         values = compositions().rung("prompt", name)
     return schema.checked_rung("prompt", values, str)
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from langladder.experiments.findings import Findings
-from langladder.experiments.language import filtered_text
-from langladder.experiments.language.filtered_text import (
+from claims.language import filtered_text
+from claims.language.filtered_text import (
     ALONE,
     BOTH,
     CLEAN,
@@ -21,6 +20,7 @@ from langladder.experiments.language.filtered_text import (
     filtered,
     noisy,
 )
+from langladder.experiments.findings import Findings
 from langladder.text.clean.duplicates import DuplicatesConfig
 from langladder.text.filtering.quality import QualitySettings
 from tests.experiments.declared import comparison, found

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from torch import nn
 from torch.nn import functional
 
-from langladder.experiments.foundations import (
+from claims.foundations import (
     activations,
     approximation,
     batches,
@@ -20,7 +20,7 @@ from langladder.experiments.foundations import (
     optimisers,
     regularisation,
 )
-from langladder.experiments.foundations.perceptron import ACTIVATIONS, Activation, Perceptron, accuracy, learn, spirals
+from claims.foundations.perceptron import ACTIVATIONS, Activation, Perceptron, accuracy, learn, spirals
 from langladder.tasks.optimisation import TrainingConfig
 from tests.experiments.declared import comparison, found
 

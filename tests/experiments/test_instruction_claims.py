@@ -8,11 +8,11 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from claims.alignment import over_optimisation
+from claims.alignment.over_optimisation import OverOptimisation, OverOptimisationConfig, Pressed, course
+from claims.alignment.policy_comparison import PolicyComparison, PolicyComparisonConfig, preferred
+from claims.alignment.sft_epochs import Curve, lowest_loss
 from langladder.evaluation.over_optimisation import Form
-from langladder.experiments.alignment import over_optimisation
-from langladder.experiments.alignment.over_optimisation import OverOptimisation, OverOptimisationConfig, Pressed, course
-from langladder.experiments.alignment.policy_comparison import PolicyComparison, PolicyComparisonConfig, preferred
-from langladder.experiments.alignment.sft_epochs import Curve, lowest_loss
 from langladder.experiments.findings import Findings
 from langladder.ground.errors import InputError
 from pipeline import ROOT
@@ -23,8 +23,8 @@ NOISE = np.linspace(-0.01, 0.01, 40)  # of 40 prompts
 
 
 def settings(name: str) -> dict[str, Any]:
-    """Of a file of conf/claim, at effort 1."""
-    file = yaml.safe_load((ROOT / "conf" / "claim" / f"{name}.yaml").read_text(encoding="utf-8"))
+    """Of a file of src/claims/conf/claim, at effort 1."""
+    file = yaml.safe_load((ROOT / "src" / "claims" / "conf" / "claim" / f"{name}.yaml").read_text(encoding="utf-8"))
     changes: dict[str, Any] = {"effort": 1.0}
     return dict(file["settings"]) | changes
 

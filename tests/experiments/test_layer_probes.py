@@ -10,8 +10,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from langladder.experiments.experiment import Data
-from langladder.experiments.pretraining.layer_probes import (
+from claims.pretraining.layer_probes import (
     BiLM,
     Cutter,
     LayerProbes,
@@ -25,8 +24,9 @@ from langladder.experiments.pretraining.layer_probes import (
     parts_of_speech,
     questions,
 )
-from langladder.experiments.pretraining.layer_probes import Labelled as Text
-from langladder.experiments.pretraining.small_bodies import Bodies
+from claims.pretraining.layer_probes import Labelled as Text
+from claims.pretraining.small_bodies import Bodies
+from langladder.experiments.experiment import Data
 from langladder.ground.errors import InputError
 from langladder.models.encoders.bert import BERT
 from langladder.models.language.recurrent import RecurrentLM

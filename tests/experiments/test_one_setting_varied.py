@@ -9,12 +9,12 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from langladder.experiments.comparison import Comparison, Measure, Measured, gathered
-from langladder.experiments.declaration import TRAINING, ComparisonConfig, Expectation, Metric
+from claims.comparison import Comparison, Measure, Measured, gathered
+from claims.declaration import TRAINING, ComparisonConfig, Expectation, Metric
+from claims.language.text_comparison import TextComparison, TextComparisonConfig
+from claims.translation.translator_comparison import TranslatorComparison, TranslatorComparisonConfig
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
-from langladder.experiments.language.text_comparison import TextComparison, TextComparisonConfig
-from langladder.experiments.translation.translator_comparison import TranslatorComparison, TranslatorComparisonConfig
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, locate
 from pipeline import ROOT
@@ -265,7 +265,7 @@ def test_the_effort_scales_the_steps_of_a_variant() -> None:
 
 def test_the_documents_example_is_a_comparison() -> None:
     text = (ROOT / "docs" / "adding-a-claim.md").read_text(encoding="utf-8")
-    (example,) = [block for block in text.split("```yaml\n")[1:] if block.startswith("# conf/claim/")]
+    (example,) = [block for block in text.split("```yaml\n")[1:] if block.startswith("# src/claims/conf/claim/")]
     file = yaml.safe_load(example.partition("```")[0])
     locate(file["_target_"]).Config.model_validate(file["settings"] | {"effort": 1.0})
 

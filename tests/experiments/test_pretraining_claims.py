@@ -9,18 +9,18 @@ import torch
 import yaml
 from pydantic import ValidationError
 
+from claims.comparison import gathered
+from claims.language.few_shot_by_size import FewShotConfig
+from claims.language.sliding_window import SlidingWindowConfig, longer, lost
+from claims.language.text_comparison import SparseAttention, SparseAttentionConfig, attention_products
+from claims.pretraining.body_comparison import BodyComparison, BodyComparisonConfig
+from claims.pretraining.masked_or_causal import MaskedOrCausal, MaskedOrCausalConfig
+from claims.pretraining.small_bodies import KINDS, Bodies
+from claims.pretraining.transfer import Transfer, TransferConfig
+from claims.training import loss_a_token
 from langladder.evaluation.encoder import fill_rows
-from langladder.experiments.comparison import gathered
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
-from langladder.experiments.language.few_shot_by_size import FewShotConfig
-from langladder.experiments.language.sliding_window import SlidingWindowConfig, longer, lost
-from langladder.experiments.language.text_comparison import SparseAttention, SparseAttentionConfig, attention_products
-from langladder.experiments.pretraining.body_comparison import BodyComparison, BodyComparisonConfig
-from langladder.experiments.pretraining.masked_or_causal import MaskedOrCausal, MaskedOrCausalConfig
-from langladder.experiments.pretraining.small_bodies import KINDS, Bodies
-from langladder.experiments.pretraining.transfer import Transfer, TransferConfig
-from langladder.experiments.training import loss_a_token
 from langladder.ground.errors import InputError
 from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.models.language.language_model import predicted
@@ -97,7 +97,7 @@ def test_masked_words_are_told_at_one_rate_whatever_was_learnt(data: Data, monke
         shares.append(how["share"])
         return fill_rows(*args, **how)
 
-    monkeypatch.setattr("langladder.experiments.pretraining.body_comparison.fill_rows", watched)
+    monkeypatch.setattr("claims.pretraining.body_comparison.fill_rows", watched)
     rates = {"variants": {"one": {}, "other": {"masking": {"share": 0.4}}}, "bases": ["bert"], "masked_share": 0.2}
     BodyComparison(BodyComparisonConfig.model_validate(SMALL | rates)).run(data, seed=1, progress=lambda _: None)
     assert shares == [0.2, 0.2]
@@ -174,8 +174,8 @@ def test_both_bodies_are_of_one_form_and_read_alike(data: Data, monkeypatch: pyt
     def grown(*_: Any, config: Any, **__: Any) -> None:
         poolings.append(config.pooling)
 
-    monkeypatch.setattr("langladder.experiments.pretraining.transfer.fine_tuned", grown)
-    monkeypatch.setattr("langladder.experiments.pretraining.transfer.right_labels", lambda *_: np.zeros(4, dtype=bool))
+    monkeypatch.setattr("claims.pretraining.transfer.fine_tuned", grown)
+    monkeypatch.setattr("claims.pretraining.transfer.right_labels", lambda *_: np.zeros(4, dtype=bool))
     for body in (bert, gpt):
         Transfer(bodies, SHORT).right(body, seed=1)
     assert set(poolings) == {"mean"} and len(poolings) == 4
@@ -190,7 +190,7 @@ def test_the_checkpoints_are_of_one_training(data: Data, monkeypatch: pytest.Mon
         kept.append(body.embedding.weight.detach().clone())
         return dict.fromkeys(("single", "pairs"), np.zeros(4, dtype=bool) | bool(seed))
 
-    monkeypatch.setattr("langladder.experiments.pretraining.transfer.Transfer.right", watched)
+    monkeypatch.setattr("claims.pretraining.transfer.Transfer.right", watched)
     MaskedOrCausal(SHORT.model_copy(update={"seeds": 1})).run(data, seed=1, progress=lambda _: None)
     assert len(kept) == 6
     assert all(not torch.equal(one, other) for one, other in ((kept[0], kept[1]), (kept[1], kept[2])))
@@ -293,9 +293,11 @@ def test_golden_products_of_attention() -> None:
 def test_sparse_attention_follows_the_numbers(
     perplexities: tuple[float, ...], products: tuple[float, ...], holds: bool
 ) -> None:
-    from langladder.experiments.comparison import Measured
+    from claims.comparison import Measured
 
-    file = yaml.safe_load((ROOT / "conf" / "claim" / "sparse_attention.yaml").read_text(encoding="utf-8"))
+    file = yaml.safe_load(
+        (ROOT / "src" / "claims" / "conf" / "claim" / "sparse_attention.yaml").read_text(encoding="utf-8")
+    )
     comparison = SparseAttention(SparseAttentionConfig.model_validate(file["settings"] | {"effort": 1.0}))
     names = list(comparison.config.changes())
     rows = zip(names, perplexities, products, strict=True)

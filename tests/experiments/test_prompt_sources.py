@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from langladder.evaluation.prompting import Item, PromptFormat, Shots
 from langladder.experiments.experiment import Data
-from langladder.experiments.language.prompt_sources import FileSource, LabelsSource, TextSource, WorldSource, read_items
-from langladder.experiments.language.prompting import Asked, PromptTask, findings, items_of
+from langladder.experiments.prompt_sources import FileSource, LabelsSource, TextSource, WorldSource, read_items
+from langladder.experiments.prompting import Asked, PromptTask, findings, items_of
 from langladder.ground.errors import InputError
 
 TASKS = get_args(WorldSource.model_fields["task"].annotation)

@@ -8,12 +8,10 @@ import pytest
 from pydantic import ValidationError
 from toy_rungs import MEAN
 
-from langladder.experiments.comparison import Comparison, Measured
-from langladder.experiments.experiment import Data
-from langladder.experiments.findings import Findings
-from langladder.experiments.reading.composition import Composition, CompositionConfig
-from langladder.experiments.reading.drawn_reviews import drawn_reviews, operators
-from langladder.experiments.reading.reading_comparison import (
+from claims.comparison import Comparison, Measured
+from claims.reading.composition import Composition, CompositionConfig
+from claims.reading.drawn_reviews import drawn_reviews, operators
+from claims.reading.reading_comparison import (
     LabelComparison,
     ReadingComparisonConfig,
     ReviewComparison,
@@ -22,7 +20,7 @@ from langladder.experiments.reading.reading_comparison import (
     VectorComparisonConfig,
     shuffled,
 )
-from langladder.experiments.reading.tagger_comparison import (
+from claims.reading.tagger_comparison import (
     HIDDEN,
     NameComparison,
     NameComparisonConfig,
@@ -31,6 +29,8 @@ from langladder.experiments.reading.tagger_comparison import (
     hidden,
     words_right,
 )
+from langladder.experiments.experiment import Data
+from langladder.experiments.findings import Findings
 from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.labelled import Example, Tagged
 from tests.experiments.declared import found as declared

@@ -6,10 +6,10 @@ from typing import Literal
 import pytest
 import torch
 
+from claims.foundations import gradient_flow, recurrent_cost
+from claims.foundations.copy_task import CopyConfig, CopyTask, Stack, copy_rows
+from claims.foundations.networks import recurrent
 from langladder.experiments.experiment import Data
-from langladder.experiments.foundations import gradient_flow, recurrent_cost
-from langladder.experiments.foundations.copy_task import CopyConfig, CopyTask, Stack, copy_rows
-from langladder.experiments.foundations.networks import recurrent
 from tests.experiments.declared import comparison, five, found
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from claims.pretraining.small_bodies import CLASSIFIERS, KINDS, Bodies, BodyConfig, Kind, fine_tuned
+from claims.pretraining.transfer import TASKS, Transfer, TransferConfig, drawn_texts
+from claims.training import train_language_model
 from langladder.experiments.experiment import Data
-from langladder.experiments.pretraining.small_bodies import CLASSIFIERS, KINDS, Bodies, BodyConfig, Kind, fine_tuned
-from langladder.experiments.pretraining.transfer import TASKS, Transfer, TransferConfig, drawn_texts
-from langladder.experiments.training import train_language_model
 from langladder.ground.errors import InputError
 from langladder.models.growing import TOKENIZER
 from langladder.models.making import Run
@@ -137,7 +137,7 @@ def test_no_text_of_a_task_stands_in_two_splits(task: Any) -> None:
 
 
 def test_more_texts_than_a_world_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langladder.experiments.pretraining.transfer.TRIES", 1)
+    monkeypatch.setattr("claims.pretraining.transfer.TRIES", 1)
     with pytest.raises(InputError, match="there are not 50000 different texts of 'questions'"):
         drawn_texts("questions", 50_000)
 

@@ -7,15 +7,15 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from claims.alignment.chain_settings import ChainConfig
+from claims.alignment.policy_answers import Judges, text_loss
+from claims.alignment.prompted_gpt import answered_in_words, first_sentence, prompt_in_words
+from claims.alignment.ranking_pairs import judged
+from claims.alignment.sft_epochs import losses
+from claims.alignment.small_policies import Chains
 from langladder.corpora.instructions.demonstrations import demonstrations
 from langladder.decoding.best_of_n import best_of_n_kl
 from langladder.evaluation.reward import judge_rewards, rewards_of
-from langladder.experiments.alignment.chain_settings import ChainConfig
-from langladder.experiments.alignment.policy_answers import Judges, text_loss
-from langladder.experiments.alignment.prompted_gpt import answered_in_words, first_sentence, prompt_in_words
-from langladder.experiments.alignment.ranking_pairs import judged
-from langladder.experiments.alignment.sft_epochs import losses
-from langladder.experiments.alignment.small_policies import Chains
 from langladder.experiments.experiment import Data
 from langladder.ground.errors import InputError
 from langladder.models.network import own_tensors
@@ -103,7 +103,7 @@ def test_fewer_prompts_and_wrong_labels_make_other_rankings(chains: Chains, monk
     def longer_is_better(dialogues: list[Dialogue]) -> list[float]:
         return [float(len(one.response or "")) for one in dialogues]
 
-    monkeypatch.setattr("langladder.experiments.alignment.small_policies.gold_rewards", longer_is_better)
+    monkeypatch.setattr("claims.alignment.small_policies.gold_rewards", longer_is_better)
     whole = chains.learnt(seed=1, base_seed=1)
     few = chains.learnt(seed=1, base_seed=1, ranked=1400)
     assert 0 < len(few) < len(whole) and few == whole[: len(few)]
@@ -141,7 +141,7 @@ def test_a_world_that_has_too_little_says_so(data: Data, monkeypatch: pytest.Mon
     def few(config: Any, split: str, count: int) -> list[Dialogue]:
         return demonstrations(config, split, min(count, 30))
 
-    monkeypatch.setattr("langladder.experiments.alignment.small_policies.demonstrations", few)
+    monkeypatch.setattr("claims.alignment.small_policies.demonstrations", few)
     with pytest.raises(InputError, match="there are too few instructions for ranked, prompts; set"):
         Chains(data, ChainConfig.model_validate(SETTINGS))
 

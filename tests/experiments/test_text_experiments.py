@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+from claims.foundations.output_layers import ZipfText
+from claims.language import agreement, context_length, scaling_law, units
+from claims.language.small_models import first_part
+from claims.training import loss_a_token, train, train_language_model
 from langladder.experiments.experiment import Data, Experiment
 from langladder.experiments.findings import Findings
-from langladder.experiments.foundations.output_layers import ZipfText
-from langladder.experiments.language import agreement, context_length, scaling_law, units
-from langladder.experiments.language.small_models import first_part
-from langladder.experiments.training import loss_a_token, train, train_language_model
 from langladder.ground.errors import InputError
 from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.models.language.language_model import LanguageModel, predicted

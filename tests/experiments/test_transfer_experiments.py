@@ -10,12 +10,11 @@ from pydantic import ValidationError
 from toy_bodies import BERT_BODY, BERT_RUNG, GPT_BODY, GPT_RUNG, TRANSFER
 from toy_rungs import MEAN
 
-from langladder.experiments.experiment import Data
-from langladder.experiments.pretraining import body_rungs, small_bodies, transfer_by_labels
-from langladder.experiments.pretraining.auxiliary_loss import AuxiliaryLossConfig
-from langladder.experiments.pretraining.body_rungs import GrowingConfig, grown, pretrained, unlabelled
-from langladder.experiments.pretraining.small_bodies import pretrain
-from langladder.experiments.pretraining.transfer_by_labels import (
+from claims.pretraining import body_rungs, small_bodies, transfer_by_labels
+from claims.pretraining.auxiliary_loss import AuxiliaryLossConfig
+from claims.pretraining.body_rungs import GrowingConfig, grown, pretrained, unlabelled
+from claims.pretraining.small_bodies import pretrain
+from claims.pretraining.transfer_by_labels import (
     Measured,
     TransferByLabels,
     TransferByLabelsConfig,
@@ -23,9 +22,10 @@ from langladder.experiments.pretraining.transfer_by_labels import (
     gain_figures,
     gains_of,
 )
-from langladder.experiments.pretraining.transfer_comparison import TransferComparison, TransferComparisonConfig
-from langladder.experiments.reading.reading_training import corpus, train_network
-from langladder.experiments.reading.small_vectors import small_vectors
+from claims.pretraining.transfer_comparison import TransferComparison, TransferComparisonConfig
+from claims.reading.reading_training import corpus, train_network
+from claims.reading.small_vectors import small_vectors
+from langladder.experiments.experiment import Data
 from langladder.models.encoders.bert import BERT
 from langladder.models.language.gpt import GPT
 from langladder.text.tokenize.tokenizers import word_tokens
@@ -296,7 +296,7 @@ def test_a_variant_that_cannot_grow_is_refused() -> None:
 
 
 def test_an_edit_of_a_body_runs_the_claim_again() -> None:
-    target = "langladder.experiments.pretraining.transfer_by_labels.TransferByLabels"
+    target = "claims.pretraining.transfer_by_labels.TransferByLabels"
     value = {"claim": {"_target_": target, "settings": TRANSFER}}
     names = {Path(file).name for file in files_of("claim", value)}
     assert {

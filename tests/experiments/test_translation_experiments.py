@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 import torch
 
-from langladder.decoding.beam_search import BeamConfig
-from langladder.evaluation.bleu import corpus_bleu
-from langladder.evaluation.translation import BUCKETS
-from langladder.experiments.experiment import Data
-from langladder.experiments.findings import Findings
-from langladder.experiments.training import unigram_loss
-from langladder.experiments.translation import (
+from claims.training import unigram_loss
+from claims.translation import (
     attention_by_length,
     beam_width,
     length_normalisation,
     norm_by_depth,
     source_reversal,
 )
-from langladder.experiments.translation.small_translators import Network, TranslationConfig, trained
-from langladder.experiments.translation.translation_judge import Judge, tokenizer
+from claims.translation.small_translators import Network, TranslationConfig, trained
+from claims.translation.translation_judge import Judge, tokenizer
+from langladder.decoding.beam_search import BeamConfig
+from langladder.evaluation.bleu import corpus_bleu
+from langladder.evaluation.translation import BUCKETS
+from langladder.experiments.experiment import Data
+from langladder.experiments.findings import Findings
 from langladder.ground.errors import InputError
 from langladder.models.making import Run
 from langladder.models.translation.translator import Translator

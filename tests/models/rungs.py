@@ -9,7 +9,7 @@ from hydra import initialize_config_dir
 from langladder.ground.schema import locate
 from pipeline import ROOT
 from pipeline.settings import params, schema
-from pipeline.settings.compose import Compositions
+from pipeline.settings.compose import Compositions, conf_folder
 
 
 def classes(family: str) -> dict[str, type[Any]]:
@@ -24,7 +24,7 @@ def models(family: str) -> dict[str, Any]:
     names = params.conf_names(family)
     tiny = params.load().model_copy(update={"size": "tiny"}).with_rungs({family: names})
     found: dict[str, Any] = {}
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         compositions = Compositions.prepared(tiny)
         for name in names:
             file = f"conf/{family}/{name}.yaml"

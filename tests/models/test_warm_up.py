@@ -27,7 +27,7 @@ from langladder.text.words.vocabulary import WordCorpus
 from langladder.text.words.vocabulary import Vocabulary
 from pipeline import ROOT
 from pipeline.settings import params, schema
-from pipeline.settings.compose import resolve
+from pipeline.settings.compose import conf_folder, resolve
 from pipeline.settings.schema import with_unwatched
 
 def compiled():
@@ -48,7 +48,7 @@ corpus = WordCorpus(TokenStream(words, bounds * 20), vocabulary)
 changes = {"size": "tiny", "debug": "fast", "translators": [], "claims": [], "probes": []}
 changes |= {"embeddings": EMBEDDINGS, "lms": LMS}
 chosen = params.schema().model_validate(params.load().model_dump() | changes)
-with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+with initialize_config_dir(conf_folder(), version_base="1.3"):
     jobs = resolve(chosen)
 for name, values in jobs.items():
     stage, _, rung = name.partition("/")

@@ -34,7 +34,7 @@ def test_the_run_of_a_claim_has_a_point_for_each_number_of_labels(
     claim = {
         "name": "by_labels",
         "title": "By labels",
-        "_target_": "langladder.experiments.reading.by_labels.ByLabels",
+        "_target_": "claims.reading.by_labels.ByLabels",
         "settings": {},
     }
     monkeypatch.setattr(measure, "locate", lambda _: Drawing)

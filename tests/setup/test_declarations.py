@@ -22,7 +22,7 @@ DISTRIBUTIONS = {
     "torchcrf": ["pytorch-crf"],
     **importlib.metadata.packages_distributions(),
 }  # these two may be absent
-OWN = {"langladder", "microworld", "pipeline", "scripts", "tests"}
+OWN = {"claims", "langladder", "microworld", "pipeline", "scripts", "tests"}
 
 
 def names(lines: list[str]) -> set[str]:

@@ -12,6 +12,7 @@ import pytest
 from pipeline import ROOT
 
 SOURCE = ROOT / "src" / "langladder"
+CLAIMS = ROOT / "src" / "claims"
 FLOORS = [
     {"ground"},
     {"kernels", "text", "corpora", "engine"},
@@ -68,7 +69,7 @@ def test_functions_are_short_and_what_is_public_says_what_it_does() -> None:
         found = dict(definitions(tree(file)))
         long = [name for name, node in found.items() if not isinstance(node, ast.ClassDef) and length(node) > 80]
         assert not long, (file, long)
-        if SOURCE in file.parents:
+        if {SOURCE, CLAIMS} & {*file.parents}:
             public = {name: node for name, node in found.items() if not re.search(r"(^|\.)_", name)}
             silent = [name for name, node in public.items() if not _says(node)]
             assert not [name for name in silent if not _overrides(name, found, methods)], f"{file}: no docstring"
@@ -86,7 +87,7 @@ def _overrides(name: str, found: Mapping[str, Definition], methods: set[str]) ->
 
 
 def test_configuration_files_are_short() -> None:
-    files = sorted((ROOT / "conf").rglob("*.yaml"))
+    files = sorted([*(ROOT / "conf").rglob("*.yaml"), *(CLAIMS / "conf").rglob("*.yaml")])
     assert files
     assert not [file.name for file in files if len(file.read_text(encoding="utf-8").splitlines()) > 40]
 
@@ -139,7 +140,9 @@ def test_no_module_imports_from_a_floor_above() -> None:
             assert floor[room(other)] <= floor[room(name)], f"{name} imports {other}"
 
 
-@pytest.mark.parametrize("folder", [SOURCE, ROOT / "pipeline", ROOT / "benchmarks"], ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "folder", [SOURCE, CLAIMS, ROOT / "pipeline", ROOT / "benchmarks"], ids=lambda folder: folder.name
+)
 def test_no_circle_of_imports_between_modules(folder: Path) -> None:
     graph = imports(folder)
     assert any(graph.values()) and not circle(graph)
@@ -150,6 +153,22 @@ def test_no_circle_of_imports_between_rooms() -> None:
     for name, others in imports(SOURCE).items():
         rooms.setdefault(room(name), set()).update({room(other) for other in others} - {room(name)})
     assert not circle(rooms)
+
+
+@pytest.mark.parametrize(
+    ("package", "others"),
+    [("microworld", set()), ("langladder", {"microworld"}), ("claims", {"langladder", "microworld"})],
+)
+def test_a_package_imports_only_those_that_it_is_built_on(package: str, others: set[str]) -> None:
+    ours = {folder.name for folder in SOURCE.parent.iterdir() if (folder / "__init__.py").is_file()} | {"pipeline"}
+    found: set[str] = set()
+    for file in (SOURCE.parent / package).rglob("*.py"):
+        for node in ast.walk(tree(file)):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module.partition(".")[0])
+    assert found & ours - {package} == others
 
 
 def test_the_library_imports_none_of_the_pipelines_tools() -> None:
@@ -178,7 +197,12 @@ def defined_pairs() -> set[tuple[str, str]]:
 
 def settings_words() -> set[str]:
     """Keys, rungs and groups of the configuration, and fields of the settings' classes."""
-    yamls = [ROOT / "params.yaml", ROOT / "dvc.yaml", *(ROOT / "conf").rglob("*.yaml")]
+    yamls = [
+        ROOT / "params.yaml",
+        ROOT / "dvc.yaml",
+        *(ROOT / "conf").rglob("*.yaml"),
+        *(CLAIMS / "conf").rglob("*.yaml"),
+    ]
     keys = {key for file in yamls for key in re.findall(r"(\w+):", file.read_text(encoding="utf-8"))}
     return keys | {part for file in yamls for part in file.relative_to(ROOT).with_suffix("").parts}
 

@@ -57,7 +57,7 @@ def test_the_words_are_the_fields() -> None:
             assert not found, f"{_name(path)}: {found[0]!r}; write {better!r}"  # type: ignore[index]
 
 
-OURS = ("langladder", "microworld", "pipeline")
+OURS = ("claims", "langladder", "microworld", "pipeline")
 
 
 def _imported(tree: ast.Module) -> tuple[set[str], list[str]]:

@@ -14,7 +14,7 @@ from langladder.faces.report.docstrings import docstring
 from langladder.families import families
 from pipeline import ROOT
 from pipeline.settings import titles
-from pipeline.settings.params import conf_names
+from pipeline.settings.params import conf_file, conf_names
 from pipeline.site import equations, figures, lessons, links, pages, reference, story
 
 LESSONS = sorted((ROOT / "lessons").glob("*.py"))
@@ -33,7 +33,7 @@ def written() -> dict[str, str]:
 def test_every_rung_of_conf_stands_in_the_story(family: str) -> None:
     page = written()[f"story/{family}.md"]
     for name in conf_names(family):
-        said = yaml.safe_load((ROOT / "conf" / family / f"{name}.yaml").read_text(encoding="utf-8"))
+        said = yaml.safe_load(conf_file(family, name).read_text(encoding="utf-8"))
         part = page.split(f"{{#{story.anchor(name)}}}")[1].split("\n## ")[0]
         assert f"## {said['title']}, {said['year']}" in page
         assert f"conf/{family}/{name}.yaml" in part

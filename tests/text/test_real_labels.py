@@ -14,15 +14,14 @@ from langladder.text.labelled.labelled import Example, read_labelled, read_tagge
 from langladder.text.labelled.labelled import read_labels as names_of
 from langladder.text.labelled.tag_files import TaggedSource, read_tags
 from langladder.text.storage.shards import SPLITS
-from pipeline import ROOT
 from pipeline.settings import params
-from pipeline.settings.compose import prepare
+from pipeline.settings.compose import conf_folder, prepare
 
 
 def cleaned(side: str, name: str, data: str, folder: Path) -> Path:
     """The clean corpus of conf/<side>/<name>.yaml with its files from the real data."""
     prepare(params.load())
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         config = compose("config", [f"{side}={name}", f"paths.{side}='{real(data)}'"])
     value = OmegaConf.to_container(config[side].source, resolve=True)
     clean = CleanLabelledConfig(iid=config[side].iid)

@@ -1,1 +1,1 @@
-"""Claims of the literature as experiments: one module per experiment, its settings in conf/."""
+"""What a measured claim is: its interface, findings, the statistics of its verdict; also tasks in words (prompts)."""

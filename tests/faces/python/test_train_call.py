@@ -149,13 +149,12 @@ def test_sizes_are_those_of_conf() -> None:
     """As Hydra composes them for the user's own text; of small they are what stands in the file."""
     from hydra import initialize_config_dir
 
-    from pipeline import ROOT
     from pipeline.settings import params
-    from pipeline.settings.compose import Compositions
+    from pipeline.settings.compose import Compositions, conf_folder
 
     listed = {"lm": ["gpt"], "classifier": ["tree_lstm_n_ary"], "tagger": ["bilstm_crf"]}
     names: dict[str, Any] = {"lms": listed["lm"], "classifiers": listed["classifier"], "taggers": listed["tagger"]}
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
         wanted = Compositions.prepared(params.usual(names | {"size": "tiny", "corpus": "text"}))
         for family, (name,) in listed.items():
             assert training.sized(family, name, "tiny") == wanted.rung(family, name), name

@@ -31,7 +31,7 @@ def lm(name: str, year: int | None, per_word: float, **about: Any) -> Entry[Any]
 def claim(name: str, trains: list[str], module: str) -> Entry[Any]:
     findings = {"holds": True, "verdict": f"{name} holds.", "columns": [], "rows": [], "plots": [], "figures": {}}
     made = entry("claim", {"name": name, "title": name.title(), "fingerprint": "f", "findings": findings})
-    about = {"trains": trains, "module": f"langladder.experiments.{module}"}
+    about = {"trains": trains, "module": f"claims.{module}"}
     return replace(made, metadata=made.metadata.model_copy(update=about))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from langladder.answers.chat import Conversation
     from langladder.answers.loading import LoadedModel
     from langladder.evaluation.prompting import Item, Prompter
-    from langladder.experiments.language.prompting import PromptTask
+    from langladder.experiments.prompting import PromptTask
 
 COLUMNS = ("text", "model", "per word", "bits per character", "bits per byte", "per token", "tokens", "unknown")
 
@@ -238,7 +238,7 @@ def prompt(
     if task is not None:
         if text is not None or choices:
             raise click.UsageError("--task has its own texts and options; give either --task, or TEXT with --option")
-        from langladder.experiments.language.prompt_files import read_task
+        from langladder.experiments.prompt_files import read_task
 
         changes = {} if items is None else {"items": items}
         settings = read_task(task, data=data, shots=shots, **changes)
@@ -275,7 +275,7 @@ def _do_task(loaded: "LoadedModel", settings: "PromptTask", show: int, seed: int
     from langladder.evaluation.prompting import Prompter, chance
     from langladder.evaluation.significance import crossed_share_interval
     from langladder.experiments.experiment import Data
-    from langladder.experiments.language.prompting import Prompting
+    from langladder.experiments.prompting import Prompting
 
     chosen, orders = Prompting(settings).items(Data(), seed)
     prompter = Prompter(loaded.model, loaded.tokenizer, settings)

@@ -123,8 +123,7 @@ def placed_claims(inputs: ReportInputs) -> dict[tuple[str, str], list[Entry[Clai
 
 
 def _place(claim: Entry[ClaimPage], kinds: Mapping[str, Sequence[Entry[Any]]]) -> tuple[str, str] | None:
-    module = (claim.metadata.module or "").removeprefix("langladder.experiments.")
-    package, _, name = module.partition(".")
+    _, package, name, *_ = (*(claim.metadata.module or "").split("."), "", "", "")
     subjects = ABOUT.get(name) or ABOUT.get(package, ())
     own = [(kind, rung.name) for kind in subjects for rung in kinds.get(kind, ()) if rung.metadata.module]
     for trained in reversed(claim.metadata.trains):
