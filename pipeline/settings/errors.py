@@ -19,8 +19,6 @@ DEEP = 8  # settings inside settings
 LINE = 900  # characters per line of a message
 TYPED = "on the command line"
 """Where a value was typed, instead of a file."""
-RENAMED = {"experiments": "claims", "experiment": "claim"}
-"""Old keys of params.yaml → their new names."""
 
 
 @contextmanager
@@ -79,13 +77,10 @@ def _settings(annotation: object) -> Iterator[type[BaseModel]]:
 
 
 def near(key: str, known: Collection[str]) -> str:
-    """`; the nearest: lm.training.lr` for an unknown key, `; its new name is claims` for an old one; "" for others.
+    """`; the nearest: lm.training.lr` for an unknown key; "" if none is near.
 
     Compares keys at the same level first, then keys with the same ending, then all keys by their last part.
     """
-    first, dot, rest = key.partition(".")
-    if first in RENAMED:
-        return f"; its new name is {RENAMED[first]}{dot}{rest}"
     parent, _, last = key.rpartition(".")
     beside = [one.rpartition(".")[2] for one in known if one.rpartition(".")[0] == parent]
     found = [".".join(filter(None, [parent, one])) for one in get_close_matches(last, beside, n=3, cutoff=0.7)]

@@ -59,14 +59,6 @@ class Memory:
         )
         return self.line, people, self.lead, self.question, self.saying, tuple(sorted(self.heard.items()))
 
-    def forgotten(self) -> "Memory":
-        """The same with every value unknown: who is there, what was asked, whether something is said."""
-        people = {}
-        for sex, one in self.people.items():
-            facts = {fact: UNKNOWN for fact in FACTS if getattr(one, fact)}
-            people[sex] = Person(**facts, last=one.last)
-        return Memory(self.line, people, self.lead, self.question, UNKNOWN if self.saying else "")
-
     def next_line(self) -> None:
         """A line has ended."""
         self.line += 1

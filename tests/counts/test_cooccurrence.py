@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_matrix, csr_matrix
 
 from langladder.counts import cooccurrence
-from langladder.counts.cooccurrence import CooccurrenceConfig, count_cooccurrence, count_term_document
+from langladder.counts.cooccurrence import CooccurrenceConfig, DocumentCounting, count_cooccurrence
 from langladder.counts.stored import read_sparse, write_sparse
 from langladder.ground.artefacts import write_arrays
 from langladder.ground.errors import InputError
+from langladder.text.storage.token_streams import TokenStream
+from langladder.text.words.vocabulary import Vocabulary, WordCorpus
 
 WORDS = ["I", "like", "enjoy", "deep", "learning", "NLP", "flying", "."]
 LINES = ["I like deep learning .", "I like NLP .", "I enjoy flying ."]
@@ -72,13 +74,15 @@ def test_singular_values_golden() -> None:
 def test_counts_leave_read_only_ids_as_they_are() -> None:
     ids, offsets = np.array([2, 0, 1, 0], dtype=np.int32), np.array([0, 4])
     ids.setflags(write=False)
-    assert count_term_document(ids, offsets, 3).toarray().ravel().tolist() == [2, 1, 1]
+    text = WordCorpus(TokenStream(ids, offsets), Vocabulary(list("abc"), np.array([2, 1, 1])))
+    assert DocumentCounting().count(text).toarray().ravel().tolist() == [2, 1, 1]
     assert count_cooccurrence(ids, offsets, 3).sum() > 0
     assert ids.tolist() == [2, 0, 1, 0]
 
 
 def test_term_document_golden() -> None:
-    counts = count_term_document(*encode(LINES), 8)
+    ids, offsets = encode(LINES)
+    counts = DocumentCounting().count(WordCorpus(TokenStream(ids, offsets), Vocabulary(WORDS, np.bincount(ids))))
     expected = [[1, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]]
     assert counts.toarray().tolist() == expected
 

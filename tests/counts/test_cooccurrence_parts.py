@@ -16,7 +16,6 @@ from langladder.counts.cooccurrence import (
     Rows,
     Text,
     count_in_parts,
-    count_term_document,
     store_counts,
 )
 from langladder.counts.stored import file_name
@@ -93,7 +92,8 @@ def test_distances_have_whole_units() -> None:
 
 
 def test_documents_without_words_have_empty_columns() -> None:
-    counts = count_term_document(np.array([1, 1, 0], np.int32), np.array([0, 0, 2, 2, 3, 3]), 2)
+    stream = TokenStream(np.array([1, 1, 0], np.int32), np.array([0, 0, 2, 2, 3, 3]))
+    counts = DocumentCounting(documents="lines").count(WordCorpus(stream, Vocabulary(["a", "b"], np.array([1, 2]))))
     assert counts.toarray().tolist() == [[0, 0, 0, 1, 0], [0, 2, 0, 0, 0]]
 
 

@@ -367,7 +367,7 @@ WRONG_NAMES = [
     (["-m", "lm=lstm,lsmt,gtp", "size=tinny"], ["3 problems", "'lsmt'", "'gtp'", "nearest: tiny"]),
     (["lm.model.wdith=8"], ["lm.model.wdith: unknown key; the nearest: lm.model.width"]),
     (["sede=1"], ["sede: unknown key; the nearest: side, seed"]),
-    (["+experiment=heads"], ["experiment: unknown key; its new name is claim (a preset: +preset=…)"]),
+    (["+experiment=heads"], ["experiment: unknown key", "(a preset: +preset=…)"]),
     (["training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
     (["+training.lr=0.1"], ["training.lr: unknown key; the nearest: lm.training.lr"]),
     (["++lm.model.widht=8"], ["lm.model.widht: unknown key", "the nearest: lm.model.width"]),

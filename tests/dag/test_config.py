@@ -493,7 +493,6 @@ def _with(*extra):
         ),
         ("lms: []", ["probes", "lms", "empty"]),
         ("seedz: 1", ["seedz: unknown key (value 1); the nearest: seed"]),
-        ("experiments: []", ["experiments: unknown key (value []); its new name is claims"]),
         ("memory: 999999999999999999999TB", ["memory", "1MB to 1000TB"]),
         (f"memory: {'9' * 400}TB", ["memory", "1MB to 1000TB"]),
         (f"seed: {'1' * 5000}", ["params.yaml: cannot be read"]),

@@ -40,10 +40,22 @@ def random_parameters(size: int, dim: int, seed: int = 0, *, biases: bool = True
     return parameters
 
 
+def objective(w: Any, c: Any, b: Any, d: Any, pairs: Pairs) -> Any:
+    """J by the equation: words w (V, D), contexts c (V, D), their biases b (V,) and d (V,) → scalar.
+
+    Arrays or tensors of torch, which differentiates it.
+    """
+    rows, columns = pairs.rows, pairs.columns
+    # Σ_ij f(X_ij) (w_i · w̃_j + b_i + b̃_j − log X_ij)²
+    error = (w[rows] * c[columns]).sum(-1) + b[rows] + d[columns] - pairs.logs
+    total: Any = (pairs.weights * error**2).sum()
+    return total
+
+
 def of_tensors(values: list[torch.Tensor], pairs: Pairs) -> Any:
     """J in float64, for any of the pairs."""
     rows, columns, *numbers = (torch.from_numpy(array) for array in pairs)
-    return glove.objective(*values, Pairs(rows.long(), columns.long(), *(array.double() for array in numbers)))
+    return objective(*values, Pairs(rows.long(), columns.long(), *(array.double() for array in numbers)))
 
 
 def test_worked_counts_golden() -> None:

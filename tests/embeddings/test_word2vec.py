@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from langladder.embeddings.word2vec import method, outputs
-from langladder.embeddings.word2vec.equations import Word2VecEquations, complete, pairs_of, tensors
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig, chunk_bounds
 from langladder.embeddings.word2vec.outputs import OUTPUTS, Output
 from langladder.embeddings.word2vec.sampling import keep_probabilities, noise_distribution
@@ -22,6 +21,7 @@ from langladder.kernels.word2vec.tree import AT_ONCE
 from langladder.nn.huffman import HuffmanTree
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.words.vocabulary import Vocabulary, WordCorpus
+from tests.embeddings.word2vec_equations import Word2VecEquations, complete, pairs_of, tensors
 
 CONTEXTS = [{"context": "mean"}, {"context": "sum"}, {"context": "mean", "context_step": "whole"}]
 KINDS = list(product(["skipgram", "cbow"], ["negative_sampling", "nce", "hierarchical", "softmax"]))

@@ -25,7 +25,7 @@ FLOORS = [
     {"answers"},
     {"faces/report", "faces/http"},
     {"faces/explorer"},
-    {"faces/cli", "faces/mlflow", "__main__", "pyfunc"},
+    {"faces/cli", "faces/mlflow", "__main__"},
     {"faces/python"},
     {"langladder"},
 ]

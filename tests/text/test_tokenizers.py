@@ -148,9 +148,9 @@ def test_roundtrip_through_a_file(kind: str, tmp_path: Path) -> None:
 def test_sep_cls_mask_are_reserved_behind_the_vocabulary(kind: str, tmp_path: Path) -> None:
     tokenizer, size = TOKENIZERS[kind], TOKENIZERS[kind].vocab_size
     tokenizer.save(tmp_path / "tokenizer.json")
-    older = json.loads((tmp_path / "tokenizer.json").read_text()) | {"added_tokens": []}  # before they were reserved
-    (tmp_path / "older.json").write_text(json.dumps(older))
-    for one in (tokenizer, Tokenizer.load(tmp_path / "tokenizer.json"), Tokenizer.load(tmp_path / "older.json")):
+    bare = json.loads((tmp_path / "tokenizer.json").read_text()) | {"added_tokens": []}  # as `reserved=False` writes
+    (tmp_path / "bare.json").write_text(json.dumps(bare))
+    for one in (tokenizer, Tokenizer.load(tmp_path / "tokenizer.json"), Tokenizer.load(tmp_path / "bare.json")):
         assert (one.vocab_size, one.full_vocab_size) == (size, size + 3)
         assert [one.special_id(name) for name in NAMES + RESERVED] == [PAD, UNK, BOS, EOS, size, size + 1, size + 2]
         assert [one.name(size + place) for place in range(3)] == list(RESERVED) and one.piece(size + 2) == "<mask>"
@@ -176,7 +176,7 @@ def test_golden_reserved_ids_in_the_file(tmp_path: Path) -> None:
     assert Tokenizer.load(tmp_path / "other.json").special_id("<sep>") == len(WORDS) + 4
 
 
-def test_an_older_tokenizer_that_was_asked_for_a_special_keeps_its_id(tmp_path: Path) -> None:
+def test_a_special_inside_the_vocabulary_keeps_its_id(tmp_path: Path) -> None:
     vocabulary = {token: number for number, token in enumerate([*SPELLINGS, "< cls >", "a", "b"])}
     assemble("word", models.WordLevel(vocabulary, unk_token=SPELLINGS[UNK])).save(str(tmp_path / "tokenizer.json"))
     tokenizer = Tokenizer.load(tmp_path / "tokenizer.json")
@@ -201,11 +201,6 @@ def test_strange_added_tokens_are_refused(tmp_path: Path) -> None:
     (tmp_path / "strange.json").write_text(json.dumps(settings | {"added_tokens": []}))
     with pytest.raises(InputError, match="'far' has the id 5000"):
         Tokenizer.load(tmp_path / "strange.json")
-
-
-def test_the_old_setting_says_what_became_of_it() -> None:
-    with pytest.raises(ValidationError, match="every tokenizer reserves <sep>, <cls> and <mask>"):
-        TokenizerConfig.model_validate({"kind": "word", "extra_specials": ["<sep>"]})
 
 
 TRAIN = """

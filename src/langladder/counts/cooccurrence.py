@@ -177,26 +177,6 @@ def count_cooccurrence(
     return _count_pairs(text, vocab_size, config or CooccurrenceConfig(), threads, engine or current(), None)
 
 
-def count_term_document(
-    ids: np.ndarray, offsets: np.ndarray, vocab_size: int, *, engine: Engine | None = None
-) -> csr_matrix:
-    """Term–document counts: how often each word occurs in each document.
-
-    Args:
-        ids: (T,) word ids below `vocab_size`.
-        offsets: (D + 1,) bounds of the documents.
-        engine: grants the memory.
-
-    Returns:
-        (V, D) float64 CSR: rows are words, columns documents.
-
-    Raises:
-        InputError: an id is not below `vocab_size`.
-    """
-    text = Text(np.asarray(ids, dtype=np.int32), np.asarray(offsets, dtype=np.int64))
-    return _count_documents(text, vocab_size, engine or current(), None)
-
-
 def _count_pairs(
     text: Text, vocab_size: int, config: CooccurrenceConfig, threads: int | None, engine: Engine, scratch: Path | None
 ) -> csr_matrix:

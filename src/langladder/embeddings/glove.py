@@ -95,18 +95,6 @@ def train_epoch(parameters: Parameters, pairs: Pairs, *, learning_rate: float, b
     return total / 2 / len(pairs.rows)
 
 
-def objective(w: np.ndarray, c: np.ndarray, b: np.ndarray, d: np.ndarray, pairs: Pairs) -> np.ndarray:
-    """J by the equation: words w (V, D), contexts c (V, D), their biases b (V,) and d (V,) → scalar.
-
-    Arrays or tensors of torch, which differentiates it.
-    """
-    rows, columns = pairs.rows, pairs.columns
-    # Σ_ij f(X_ij) (w_i · w̃_j + b_i + b̃_j − log X_ij)²
-    error = (w[rows] * c[columns]).sum(-1) + b[rows] + d[columns] - pairs.logs
-    total: np.ndarray = (pairs.weights * error**2).sum()
-    return total
-
-
 def cost(parameters: Parameters, pairs: Pairs) -> float:
     """J, without the factor ½, of fixed parameters."""
     return float(kernels.total_cost(parameters, pairs))

@@ -18,7 +18,7 @@ from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
 from langladder.text.storage.tables import read_table, write_table
 
-AGAIN = "if an earlier version wrote this table, evaluate the rung again (`dvc repro`, `langladder evaluate`)"
+AGAIN = "evaluate the rung again (`dvc repro`, `langladder evaluate`)"
 LINES = 100_000
 """Rows of a language model's table: the first lines of the text."""
 

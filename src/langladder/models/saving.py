@@ -21,27 +21,6 @@ from langladder.text.words.segmentation import CONVENTIONS
 ARRAYS = "model.safetensors"
 READING = "reading.json"
 """The file with the labels and units of a model of whole texts."""
-_FOLDERS = {
-    "classification": "bert_classifier cnn_lstm fasttext fixed_window gpt_classifier linear_classifier majority"
-    " mean_embedding recurrent_classifier textcnn transformer_classifier tree_lstm",
-    "encoders": "bert",
-    "language": "convolutional gpt instructed nnlm recurrent",
-    "ngrams": "absolute_discounting add_k katz kneser_ney maximum_likelihood stupid_backoff witten_bell",
-    "reading": "bert_span gpt_choice sliding_window",
-    "tagging": "bert_tagger",
-    "translation": "attention_seq2seq captioner convolutional_seq2seq luong_seq2seq seq2seq transformer",
-}
-MOVED = {
-    f"langladder.models.{name}": f"langladder.models.{folder}.{name}"
-    for folder, names in _FOLDERS.items()
-    for name in names.split()
-}
-MOVED |= {
-    f"langladder.models.taggers.{name}": f"langladder.models.tagging.{name}"
-    for name in ("feature_crf", "hmm", "most_frequent", "recurrent", "window")
-}
-MOVED["langladder.models.arpa"] = MOVED["langladder.models.ngrams.arpa_model"] = "langladder.models.ngrams.backoff"
-"""Old module names in saved models → new ones."""
 MOST_IDS = 2**31 - 1  # tokens are stored as int32
 
 
@@ -136,16 +115,10 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
     return Saved(kind, config, [checked_size(path, name, description[name]) for name in sizes], written)
 
 
-def current_target(target: str) -> str:
-    """The current dotted path of a class, for a path that can be an old one."""
-    module, _, name = str(target).rpartition(".")
-    return f"{MOVED[module]}.{name}" if module in MOVED else target
-
-
 def located(path: Path, target: str) -> type:
     """The class in a file. Raises InputError with the file's name if the class is not allowed or does not exist."""
     try:
-        kind: type = schema.locate(current_target(target))
+        kind: type = schema.locate(target)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     return kind

@@ -281,8 +281,6 @@ def _read_own(module: Task, path: Path) -> Checkpoint:
         raise InputError(
             f"{path}: a checkpoint of another run (other settings or seed); delete it or use another folder"
         )
-    if "loops" not in saved:
-        raise InputError(f"{path}: a checkpoint of an earlier version, without Lightning's counters; delete it")
     return saved
 
 

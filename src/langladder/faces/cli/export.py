@@ -304,11 +304,10 @@ def fine_tuned_family(folder: Path) -> str | None:
     """
     from langladder.answers.kinds import kind_of
     from langladder.ground.artefacts import read_json
-    from langladder.models.saving import current_target
 
     path = folder / "config.json"
     description = read_json(path) if path.is_file() else None
-    target = current_target(str(description.get("_target_")) if isinstance(description, dict) else "")
+    target = description.get("_target_") if isinstance(description, dict) else None
     if target == "langladder.models.reading.gpt_choice.GPTChoice":
         raise InputError(
             f"{folder}: no other format supports a GPTChoice: it uses tokens of its own (start, delimiter, "

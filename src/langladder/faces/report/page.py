@@ -15,7 +15,6 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -39,7 +38,6 @@ from langladder.faces.report.section import (
 )
 from langladder.faces.report.tables import GIVEN, ladder_rows
 from langladder.families.sides import SIDES
-from langladder.ground.artefacts import write_text
 
 SCRIPTS = ("tables.js", "choose.js", "predictions.js")
 
@@ -81,11 +79,6 @@ def build_page(inputs: ReportInputs) -> str:
 def code(text: str) -> Markup:
     """Text with what stands between backticks as `<code>`, escaped."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
-
-
-def write_page(inputs: ReportInputs, path: Path) -> None:
-    """Write the page atomically."""
-    write_text(path, build_page(inputs))
 
 
 def sections(inputs: ReportInputs, advised: Sequence[Advice]) -> Iterator[Section]:

@@ -58,7 +58,7 @@ class Markers(NamedTuple):
         """The markers of a tokenizer.
 
         Raises:
-            InputError: its reserved ids are inside its vocabulary, as in older ones.
+            InputError: its reserved ids are inside its vocabulary, as in BERT's.
         """
         if tokenizer.full_vocab_size != tokenizer.vocab_size + len(RESERVED):
             raise InputError(

@@ -93,16 +93,6 @@ class TokenizerConfig(Config):
     character_coverage: float = Field(default=1.0, gt=0.5, le=1.0)
     sample_bytes: int = Field(default=1_000_000_000, ge=1)  # a longer text is sampled by evenly spaced lines
 
-    @model_validator(mode="before")
-    @classmethod
-    def _reserves_for_itself(cls, values: object) -> object:
-        if isinstance(values, dict) and "extra_specials" in values:
-            reserved = f"{', '.join(RESERVED[:-1])} and {RESERVED[-1]} behind its vocabulary"
-            raise ValueError(
-                f"extra_specials: no longer a setting, because every tokenizer reserves {reserved}; remove it"
-            )
-        return values
-
     @field_validator("kind")
     @classmethod
     def _is_installed(cls, kind: Trained) -> Trained:
@@ -297,7 +287,7 @@ def _check_ids(settings: object) -> None:
 
 
 def _reserve(backend: hf.Tokenizer) -> dict[int, str]:
-    """Give the reserved specials their ids, if the file does not (older ones); id → name of each.
+    """Give the reserved specials their ids, if the file does not; id → name of each.
 
     The library looks for "added" tokens in every text before it is cut, unless they are special and
     `encode_special_tokens` is set, as here: `< mask >` in a text is ordinary text.
@@ -314,7 +304,7 @@ def _reserve(backend: hf.Tokenizer) -> dict[int, str]:
     size = backend.get_vocab_size(with_added_tokens=False)
     ids = backend.get_vocab(with_added_tokens=True)
     names = {ids[spelling(name)]: name for name in RESERVED}
-    behind = [token for token in names if token >= size]  # a tokenizer that was asked for one has it inside
+    behind = [token for token in names if token >= size]  # an imported one can have it inside
     if behind != [*range(size, size + len(behind))]:
         raise InputError(f"tokenizer: {', '.join(RESERVED)} have ids {[*names]}; they must continue from {size}")
     return names
@@ -418,7 +408,7 @@ def _kind_of(settings: JSONObject) -> Kind:
 
 
 def _cutting_of(settings: JSONObject) -> Cutting:
-    """How byte-level BPE cuts: old files and those of GPT-2 have its own rule, which is built into the library."""
+    """How byte-level BPE cuts: files of GPT-2 have its own rule, which is built into the library."""
     return "gpt2" if (settings["pre_tokenizer"] or {}).get("type") == "ByteLevel" else "marks"
 
 
