@@ -195,7 +195,7 @@ def test_two_fingers_zoom_the_map(visit: Visit) -> None:
     assert page.evaluate("visualViewport.scale") == 1 and page.evaluate("scrollX") == 0
 
 
-def test_a_text_is_cut_by_each_tokenizer_and_merged_step_by_step(visit: Visit) -> None:
+def test_a_text_is_cut_by_each_tokenizer(visit: Visit) -> None:
     page = visit("/tokenize")
     page.locator("textarea[name=text]").fill(SENTENCE)
     submit(page)
@@ -203,23 +203,6 @@ def test_a_text_is_cut_by_each_tokenizer_and_merged_step_by_step(visit: Visit) -
     assert cuts.count() >= 2
     for cut in cuts.all():
         assert cut.locator("dd").first.inner_text() == str(cut.locator(".token").count())
-    chooser = page.locator("select[name=of]")
-    byte_pairs = [one for one in chooser.locator("option").all_inner_texts() if "BPE" in one or "bpe" in one]
-    chooser.select_option(label=byte_pairs[0])
-    settled(page)
-    slider, now, pieces = page.locator("#step"), page.locator("#now"), page.locator("#pieces .token")
-    last = pieces.all_inner_texts()
-    slider.evaluate("one => { one.value = 0; one.dispatchEvent(new Event('input')); }")
-    assert "before any merge" in now.inner_text()
-    counts = [pieces.count()]
-    for _ in range(int(slider.get_attribute("max") or 0)):
-        page.locator("#on").click()
-        counts.append(pieces.count())
-        assert page.locator("#pieces .fresh").count()
-    assert counts == sorted(counts, reverse=True) and counts[-1] < counts[0]
-    assert pieces.all_inner_texts() == last and "Step" in now.inner_text()
-    page.locator("#back").click()
-    assert pieces.count() == counts[-2]
 
 
 def test_translations_have_their_attention_and_their_search(visit: Visit) -> None:

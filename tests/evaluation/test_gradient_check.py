@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from langladder.evaluation import gradient_check
-from langladder.evaluation.gradient_check import check, compare, exact, kinds, tiny_networks
 from langladder.ground.schema import Config
 from langladder.models.language.gpt import GPT
 from langladder.models.language.recurrent import RecurrentLM
 from langladder.models.network import Network
+from tests import gradient_check
+from tests.gradient_check import check, compare, exact, kinds, tiny_networks
 
 KINDS = kinds()
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from langladder.evaluation.gradient_check import kinds, tiny_networks
 from langladder.evaluation.work import STATES, counted, counted_trial, kept_bytes, training_bytes, work_of
 from langladder.models.language.gpt import GPT
 from langladder.models.language.knn import KNNLM
@@ -22,6 +21,7 @@ from langladder.nn.output import SoftmaxOutput
 from langladder.nn.products import matrix_entries
 from langladder.nn.sampled_softmax import NoiseContrastive
 from langladder.tasks.optimisation import OptimizerName, TrainingConfig
+from tests.gradient_check import kinds, tiny_networks
 
 LENGTH = 6
 CHOICES = ("output=", "noise=", "init=")  # of the output layer, which is looked at by itself; of first weights

@@ -1,4 +1,4 @@
-"""The Transformer in the formats of others, run by code that is not ours: torch.nn.Transformer, MarianMTModel, ONNX."""
+"""The Transformer in the formats of others, run by code that is not ours: MarianMTModel, ONNX."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,6 @@ from langladder.decoding.translate import translate
 from langladder.formats.loading import LOADING
 from langladder.formats.marian import export_marian
 from langladder.formats.onnx import export_onnx_transformer
-from langladder.formats.torch_transformer import export_torch
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.models.translation.transformer import Transformer, TransformerConfig
@@ -68,32 +67,6 @@ def batch(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:
     source[:, -1], target[:, 0] = EOS, BOS
     source[1, 4:], source[2, 1:] = torch.tensor([EOS, PAD, PAD]), torch.tensor([EOS] + [PAD] * 5)
     return source, target
-
-
-SHAPES = [
-    {},
-    {"tie": "target"},
-    {"tie": "none", "scale_scores": False},
-    {"norm": "pre", "positions": "learned"},
-    {"positions": "none", "tie": "none", "norm": "pre"},
-]
-
-
-@pytest.mark.parametrize("settings", SHAPES, ids=str)
-def test_parity_of_the_loading_example_in_torch(tmp_path: Path, tokenizers, settings, capsys) -> None:
-    """The example of the card, as it stands there, in twenty lines or fewer."""
-    model, used = make(tokenizers, **settings)
-    export_torch(model, *used, tmp_path / "out")
-    example = LOADING["torch"].replace("{folder}", str(tmp_path / "out"))
-    assert len(example.splitlines()) <= 20 and "langladder" not in LOADING["torch"]
-    names: dict[str, Any] = {}
-    exec(example, names)
-    assert names["words"][0].tolist() == ours(model, used)
-    assert capsys.readouterr().out.strip() == PAIRS[0][1]
-    source = torch.tensor([[*used[0].encode(SENTENCE).tolist(), EOS]])
-    with torch.no_grad():
-        logits = names["hidden"] @ names["w"]["output.weight"].T + names["w"]["output.bias"]
-        torch.testing.assert_close(logits, model(source, names["words"][:, :-1])[:, -1], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("settings", [{}, {"tie": "target"}, {"tie": "none", "scale_scores": False}], ids=str)

@@ -1,4 +1,4 @@
-"""Models in the formats of others: GPT-2 folders, TorchScript, ONNX; each read back by code that is not ours."""
+"""Models in the formats of others: GPT-2 folders, ONNX; each read back by code that is not ours."""
 
 import json
 import math
@@ -18,7 +18,6 @@ from langladder.formats import onnx as onnx_files
 from langladder.formats.gpt2 import export_gpt2, import_gpt2
 from langladder.formats.onnx import export_onnx_recurrent
 from langladder.formats.tokenizer_folder import write_tokenizer_folder
-from langladder.formats.torchscript import export_torchscript
 from langladder.ground.artefacts import read_json, write_json
 from langladder.ground.errors import InputError
 from langladder.models.language.gpt import GPT
@@ -295,23 +294,6 @@ def recurrent(settings) -> RecurrentLM:
     return model
 
 
-@pytest.mark.parametrize("settings", RECURRENT, ids=str)
-def test_parity_of_torchscript(tmp_path: Path, settings) -> None:
-    """Other numbers of rows and tokens than were traced; read in one go and in two."""
-    model = recurrent(settings)
-    export_torchscript(model, tmp_path / "model.pt")
-    assert model.training
-    loaded = torch.jit.load(str(tmp_path / "model.pt"))
-    tokens = torch.randint(4, 29, (5, 17))
-    tokens[:, 0] = BOS
-    log_probs, _ = loaded(tokens, loaded.first_state(5))
-    ours = model.log_probs(tokens)[:, 1:]
-    torch.testing.assert_close(log_probs[:, :-1].gather(2, tokens[:, 1:, None])[..., 0], ours)
-    torch.testing.assert_close(log_probs[:, -1], model.next_log_probs(tokens))
-    first, state = loaded(tokens[:, :6], loaded.first_state(5))
-    torch.testing.assert_close(torch.cat([first, loaded(tokens[:, 6:], state)[0]], dim=1), log_probs)
-
-
 IN_ONNX = [settings for settings in RECURRENT if settings.get("output") != "hierarchical"]
 
 
@@ -364,4 +346,6 @@ def test_onnx_needs_its_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         export_onnx_recurrent(recurrent({"cell": "rnn"}), tmp_path / "model.onnx")
     with pytest.raises(InputError, match="output=hierarchical"):
         export_onnx_recurrent(recurrent(RECURRENT[7]), tmp_path / "model.onnx")
+    with pytest.raises(InputError, match="learn_start=true, and the exported program begins with a state of zeros"):
+        export_onnx_recurrent(recurrent({"learn_start": True}), tmp_path / "model.onnx")
     assert not (tmp_path / "model.onnx").exists()

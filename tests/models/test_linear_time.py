@@ -8,10 +8,10 @@ from torch import Tensor
 from torch.nn import functional
 from torch.testing import assert_close
 
-from langladder.evaluation.gradient_check import exact
 from langladder.models.language.linear_time import LinearTimeLM
 from langladder.nn import linear_time
 from langladder.nn.linear_time import MinGRU, SelectiveScan, linear_scan
+from tests.gradient_check import exact
 
 
 def loop(a: Tensor, b: Tensor, first: Tensor) -> Tensor:

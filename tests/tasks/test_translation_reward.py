@@ -11,13 +11,13 @@ from pydantic import ValidationError
 from torch.testing import assert_close
 
 from langladder.data.translation import PairBatch
-from langladder.evaluation.gradient_check import exact
 from langladder.models.translation.attention_seq2seq import AttentionSeq2Seq
 from langladder.models.translation.transformer import Transformer
 from langladder.models.translation.translator import Translator
 from langladder.tasks.settings import TranslationTuning
 from langladder.tasks.translation_reward import RewardTask, candidate_log_probs, expected_cost, self_critical
 from langladder.text.tokenize.specials import BOS, EOS, PAD
+from tests.gradient_check import exact
 
 V = 7
 BATCH = PairBatch(torch.tensor([[4, 5, EOS], [6, EOS, PAD]]), torch.tensor([[BOS, 4, 5, EOS], [BOS, 6, EOS, PAD]]))

@@ -57,12 +57,10 @@ def test_tables_rows_and_folders_give_the_same_examples(folder: Path) -> None:
     for number, (text, label) in enumerate(rows):
         (folder / "e" / label).mkdir(parents=True, exist_ok=True)
         (folder / "e" / label / f"{number}.txt").write_text(f"{text}\n")
-    (folder / "f.txt").write_text("".join(f"{label} {text}\n" for text, label in rows))
-    for name in "abcdef":
+    for name in "abcde":
         where = folder / "e" if name == "e" else folder
-        layout = {"layout": "first_word"} if name == "f" else {}
         files = "**/*" if name == "e" else f"{name}.*"
-        found = read(where, files=files, **layout)
+        found = read(where, files=files)
         assert {(one.text, one.label) for one in found} == wanted, name
         assert all(one.second is None and one.tree is None and one.heads is None for one in found)
 
@@ -124,12 +122,13 @@ def test_labels_that_are_numbers(folder: Path) -> None:
     assert [one.label for one in read(folder, files="*.parquet")] == ["3"]
 
 
-def test_a_file_a_label_in_another_encoding(folder: Path) -> None:
-    (folder / "pos.txt").write_bytes("très bien\n".encode("latin-1"))
-    (folder / "neg.txt").write_bytes("mauvais\n".encode("latin-1"))
-    found = read(folder, layout="files", encoding="latin-1", rename={"pos": "good"})
+def test_folders_in_another_encoding(folder: Path) -> None:
+    for label, text in (("pos", "très bien\n"), ("neg", "mauvais\n")):
+        (folder / label).mkdir()
+        (folder / label / "1.txt").write_bytes(text.encode("latin-1"))
+    found = read(folder, files="**/*", encoding="latin-1", rename={"pos": "good"})
     assert [(one.text, one.label) for one in found] == [("mauvais", "neg"), ("très bien", "good")]
-    refuses_only(folder, r"pos\.txt:1: invalid UTF-8 \(byte 0xe8 at column 3\)", layout="files")
+    refuses_only(folder, r"pos/1\.txt:1: invalid UTF-8 \(byte 0xe8 at column 3\)", files="**/*")
 
 
 def refuses_only(folder: Path, message: str, **settings: object) -> None:
@@ -150,10 +149,10 @@ def test_whole_files_of_folders(folder: Path) -> None:
 
 
 def test_coarse_labels(folder: Path) -> None:
-    (folder / "a.txt").write_text("DESC:manner How did it go ?\nNUM:count How many ?\n")
-    fine = read(folder, layout="first_word")
+    (folder / "a.tsv").write_text("DESC:manner\tHow did it go ?\nNUM:count\tHow many ?\n")
+    fine = read(folder, label=0, text=1)
     assert [one.label for one in fine] == ["DESC:manner", "NUM:count"] and fine[0].text == "How did it go ?"
-    assert [one.label for one in read(folder, layout="first_word", label_before=":")] == ["DESC", "NUM"]
+    assert [one.label for one in read(folder, label=0, text=1, label_before=":")] == ["DESC", "NUM"]
 
 
 # ---- trees
@@ -307,7 +306,6 @@ HEAD = "text\tlabel\n"
         ("a.jsonl", '{"text": "x", "label": "1"}\n', {"text": 0, "label": 1}, r"a\.jsonl: has fields, not columns"),
         ("a.parquet", "no parquet", {}, r"a\.parquet: not a Parquet file"),
         ("a.txt", "x\n", {}, r"a\.txt: its name does not show where the labels are; set layout"),
-        ("a.txt", "DESC\n", {"layout": "first_word"}, r"a\.txt:1: an empty text"),
         ("a.txt", "(2 (2 a) (2 b)\n", {"layout": "trees"}, r"a\.txt:1: 1 bracket\(s\) of this tree are not closed"),
         ("a.txt", "(2 a)\n(2 (2 a)\n(2 b)\n", {"layout": "trees"}, r"a\.txt:2: 1 bracket\(s\) of this tree"),
         ("a.txt", "(2 (2 a)) b)\n", {"layout": "trees"}, r"a\.txt:1: character 11: 'b' is outside the tree"),
@@ -322,7 +320,7 @@ HEAD = "text\tlabel\n"
         ("a.csv", "text,label,text\na,1,b\n", {}, r"a\.csv:1: 2 columns may be 'text': text, text; rename"),
         ("a.csv", "Text,label,TEXT\na,1,b\n", {}, r"a\.csv:1: 2 columns may be 'text': Text, TEXT; rename"),
         ("a.csv", "text,x\na,1\n", {"label": "Text"}, r"a\.csv:1: 'text', 'Text' are not columns of their own"),
-        ("a.txt", "1 one\n\0\n", {"layout": "first_word"}, r"a\.txt:2: a NUL byte"),
+        ("a.tsv", HEAD + "one\t1\n\0\n", {}, r"a\.tsv:3: a NUL byte"),
         ("a.tsv", HEAD + "x\t1\ny\t1\n", {"phrases": True, "folds": 2}, r"phrases: true, but this file has no trees"),
     ],
 )
@@ -357,7 +355,7 @@ def test_bytes_that_cannot_be_decoded(folder: Path) -> None:
         ({"folds": 5, "fold": 5}, "a fold is one of 0 to folds − 1"),
         ({"folds": 5, "files": {"train": "*"}}, "the folds cut the test split themselves"),
         ({"files": {"test": "*"}}, "train"),
-        ({"layout": "excel"}, "layout"),
+        ({"layout": "first_word"}, "layout\n.*'auto', 'columns', 'fields', 'folders', 'trees' or 'conllu'"),
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, object], message: str) -> None:

@@ -1,6 +1,5 @@
 """Public labelled corpora, as conf/ reads them: the counts that everybody has."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -36,22 +35,6 @@ def cleaned(side: str, name: str, data: str, folder: Path) -> Path:
 
 def splits(folder: Path) -> list[list[Example]]:
     return [read_labelled(folder / f"{split}.parquet") for split in SPLITS]
-
-
-def test_movie_reviews_in_ten_folds(tmp_path: Path) -> None:
-    train, validation, test = splits(cleaned("labels", "mr", "mr", tmp_path))
-    assert Counter(one.label for one in [*train, *validation, *test]) == {"negative": 5331, "positive": 5331}
-    assert Counter(one.label for one in test) == {"negative": 534, "positive": 534}
-    assert len(validation) == 480  # a twentieth of the other nine folds
-    assert any("clichés" in one.text for one in train)
-
-
-@pytest.mark.parametrize(("name", "labels"), [("trec", 6), ("trec_fine", 50)])
-def test_questions(tmp_path: Path, name: str, labels: int) -> None:
-    folder = cleaned("labels", name, "trec-qc", tmp_path)
-    train, validation, test = splits(folder)
-    assert (len(train) + len(validation), len(test), len(names_of(folder))) == (5452, 500, labels)
-    assert {one.label for one in train} >= {one.label for one in [*validation, *test]}
 
 
 @pytest.mark.long

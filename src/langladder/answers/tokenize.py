@@ -1,16 +1,14 @@
-"""Tokenize: the tokens of a text by a tokenizer or by the words of word vectors, and the steps of the tokenizer."""
+"""Tokenize: the tokens of a text by a tokenizer or by the words of word vectors."""
 
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
-from langladder.text.tokenize.specials import NAMES, UNK
-from langladder.text.tokenize.token_steps import Steps
+from langladder.text.tokenize.specials import UNK
+from langladder.text.tokenize.tokenizers import Tokenizer
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmentation import CHOICES, WordChoice, has_unspaced_script, split_words, splitter_of
-
-CUTS = 4  # of a unigram's piece
 
 
 class Words(NamedTuple):
@@ -55,22 +53,22 @@ def read_words(file: Path) -> Words:
     return Words({word: row for row, word in enumerate(words)}, words_by if words_by in CHOICES else "auto", written)
 
 
-def cut_lines(read: Steps | Words, text: str) -> Cut:
+def cut_lines(tokenizer: Tokenizer | Words, text: str) -> Cut:
     """The tokens of each line, tokens per word, bytes per token."""
     lines: list[list[tuple[str, int | None]]] = []
     for line in text.splitlines():
-        if isinstance(read, Words):
-            lines.append([(word, read.rows.get(word)) for word in read.split(line)])
+        if isinstance(tokenizer, Words):
+            lines.append([(word, tokenizer.rows.get(word)) for word in tokenizer.split(line)])
         else:
-            tokenizer = read.tokenizer
+            spell = tokenizer.piece if tokenizer.kind == "bpe_bytes" else tokenizer.name  # bytes: as characters
             ids, places = tokenizer.encode_with_spans(line)
             lines.append(
                 [
-                    (line[start:end] if token == UNK else read.show(tokenizer.name(token)), token)
+                    (line[start:end] if token == UNK else spell(token), token)
                     for token, (start, end) in zip(ids.tolist(), places.tolist(), strict=True)
                 ]
             )
-    unknown = None if isinstance(read, Words) else UNK
+    unknown = None if isinstance(tokenizer, Words) else UNK
     tokens = [token for line in lines for token in line]
     words = 0 if has_unspaced_script(text) else len(split_words(text))  # unknown for such a text
     size = sum(len(line.encode()) for line in text.splitlines())
@@ -82,45 +80,4 @@ def cut_lines(read: Steps | Words, text: str) -> Cut:
         "words": words,
         "per_word": round(len(tokens) / words, 3) if words else None,
         "bytes_per_token": round(size / len(tokens), 3) if tokens else None,
-    }
-
-
-def follow(read: Steps | Words, text: str) -> dict[str, object]:
-    """The steps of a tokenizer on a text. `how` is one of
-
-    merges    `symbols`, `begins` (of pieces), and `steps`: each merge, its rank, and the positions of left symbols
-    longest   `words` and `steps`: the piece taken from the rest of a word, and how many longer ones did not exist
-    best      `pieces`, each with the best ways to cut it: tokens with their scores, and the sum
-    look_up   `words`, each with its id or null
-    """
-    if isinstance(read, Words):
-        return {"how": "look_up", **cut_lines(read, text)}
-    line = " ".join(text.splitlines())
-    if read.kind == "word":
-        return {"how": "look_up", **cut_lines(read, line)}
-    if read.kind in ("wordpiece", "bert"):
-        steps = [step._asdict() | {"token": read.show(step.token)} for step in read.wordpiece(line)]
-        return {"how": "longest", "words": read.pieces(line), "steps": steps, "unknown": NAMES[UNK]}
-    if read.kind == "unigram":
-        pieces = [
-            {"text": piece, "cuts": [cut._asdict() for cut in read.unigram(piece, CUTS)]} for piece in read.pieces(line)
-        ]
-        return {"how": "best", "pieces": pieces}
-    symbols, merges = read.bpe(line)
-    lengths = [len(piece) for piece in read.pieces(line)]
-    return {
-        "how": "merges",
-        "learnt": read.merges,
-        "symbols": [read.show(symbol) for symbol in symbols],
-        "begins": [sum(lengths[:index]) for index in range(len(lengths))],
-        "steps": [
-            {
-                "left": read.show(step.left),
-                "right": read.show(step.right),
-                "made": read.show(step.merged),
-                "rank": step.rank,
-                "places": step.positions,
-            }
-            for step in merges
-        ],
     }

@@ -27,7 +27,6 @@ class CaptionerFamily(Family[Rung]):
     reads = ("data/raw/scenes",)
     side = "scenes"
     model = "langladder.models.translation.captioner.Captioner"
-    function = "langladder.faces.mlflow.functions.CaptionerFunction"
     loading = """from pathlib import Path
 
 from langladder.data.captioning import CODES, SceneCodes

@@ -27,7 +27,6 @@ class TranscriberFamily(Family[Rung]):
     reads = ("data/raw/speech",)
     side = "speech"
     model = "langladder.models.recognizer.Recognizer"
-    function = "langladder.faces.mlflow.functions.RecognizerFunction"
     loading = """from pathlib import Path
 
 from langladder.evaluation.transcripts import TranscriptionConfig, transcribe

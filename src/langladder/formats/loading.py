@@ -53,30 +53,6 @@ source = AutoTokenizer.from_pretrained("{folder}")  # puts `< eos >` after a tex
 target = AutoTokenizer.from_pretrained("{folder}", subfolder="target")
 found = model.generate(**source("the cat sleeps .", return_tensors="pt"))
 print(target.decode(found[0], skip_special_tokens=True))""",
-    "torch": """import json, torch
-from safetensors.torch import load_file
-from tokenizers import Tokenizer
-
-about, w = json.load(open("{folder}/config.json")), load_file("{folder}/model.safetensors")
-w |= {name: w[same] for name, same in about["shared"].items()}
-model = torch.nn.Transformer(**about["transformer"], batch_first=True).eval()
-if not about["transformer"]["norm_first"]:
-    model.encoder.norm = model.decoder.norm = None
-model.load_state_dict({name[12:]: w[name] for name in w if name.startswith("transformer.")})
-embed = lambda side, ids: about["scale"] * w[f"{side}.words"][ids] + w[f"{side}.positions"][: ids.shape[1]]
-source, target = (Tokenizer.from_file(f"{folder}/{side}.json") for side in ("source", "target"))
-source.encode_special_tokens = True  # `< eos >` in a text is text
-memory = model.encoder(embed("source", torch.tensor([source.encode("the cat sleeps .").ids])))
-words = torch.tensor([[about["bos_token_id"]]])
-while words[0, -1] != about["eos_token_id"] and words.shape[1] < 100:
-    causal = model.generate_square_subsequent_mask(words.shape[1])
-    hidden = model.decoder(embed("target", words), memory, tgt_mask=causal)[:, -1]
-    words = torch.cat([words, (hidden @ w["output.weight"].T + w["output.bias"]).argmax(1, keepdim=True)], 1)
-print(target.decode(words[0].tolist()))""",
-    "torchscript": """import torch
-
-model = torch.jit.load("{folder}/model.pt")
-log_probs, state = model(tokens, model.first_state(len(tokens)))  # (B, T) ids → (B, T, V), to read on from""",
     "onnx": """import numpy, onnxruntime
 
 model = onnxruntime.InferenceSession("{folder}/model.onnx")

@@ -44,7 +44,9 @@ def export_marian(model: Transformer, source: Tokenizer, target: Tokenizer, fold
         f"positions={config.positions}": config.positions != "sinusoidal",
     }
     if other := [setting for setting, is_so in reasons.items() if is_so]:
-        raise InputError(f"export to marian: this model has {' and '.join(other)}, which MarianMTModel cannot compute")
+        raise InputError(
+            f"export to marian: this model has {' and '.join(other)}, which MarianMTModel cannot compute; choose onnx"
+        )
     arrays = {name: np.ascontiguousarray(tensor.detach().float().cpu().numpy()) for name, tensor in _weights(model)}
     with atomic_folder(Path(folder)) as temporary:
         write_arrays(temporary / "model.safetensors", arrays, {"format": "pt"})

@@ -42,7 +42,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from langladder.formats.torchscript import RecurrentStep
 from langladder.ground.atomic import atomic_file
 from langladder.ground.errors import InputError
 from langladder.models.classification.neural_classifier import NeuralClassifier, Reading
@@ -65,18 +64,36 @@ def export_onnx_recurrent(model: RecurrentLM, path: Path) -> None:
     """Write model.onnx, atomically.
 
     Raises:
-        InputError: the packages that write ONNX are not installed, or the output layer is a hierarchical softmax.
+        InputError: the packages that write ONNX are not installed, the output layer is a hierarchical softmax, or
+            the first state is learnt.
     """
     stack = model.cell
     if isinstance(model.head, HierarchicalSoftmax):
-        raise InputError("export to onnx: this model has output=hierarchical, a sparse product; choose torchscript")
+        raise InputError("export to onnx: this model has output=hierarchical, a sparse product that ONNX does not have")
+    if stack.start is not None:
+        raise InputError(
+            "export to onnx: this model has learn_start=true, and the exported program begins with a state of zeros; "
+            "train it with learn_start=false"
+        )
     free = isinstance(stack.layers[0], FusedLayer) and stack.gates > 1
     tokens = torch.full((2, 3 if free else 1), BOS)
     state = torch.zeros(stack.states, len(stack.layers), 2, stack.width)
     model.head(model(tokens)[0])  # output layers that depend on counts derive their tables before the trace
     shapes = [{0: "rows", 1: "tokens"} if free else {0: "rows"}, {2: "rows"}]
     input_names, found = ("tokens", "state"), ("log_probs", "next_state")
-    write_program(RecurrentStep(model), (tokens, state), path, input_names, found, shapes, declared=shapes)
+    write_program(_RecurrentStep(model), (tokens, state), path, input_names, found, shapes, declared=shapes)
+
+
+class _RecurrentStep(nn.Module):
+    """Tokens (B, T) and state (k, L, B, H) → log-probabilities (B, T, V) and the state after."""
+
+    def __init__(self, model: RecurrentLM) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        hidden, last = self.model(tokens, state.unbind(0))  # (B, T, D)
+        return torch.log_softmax(self.model.head(hidden), dim=-1), torch.stack(last)
 
 
 def export_onnx_transformer(model: Transformer, folder: Path) -> None:

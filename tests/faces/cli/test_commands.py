@@ -345,7 +345,6 @@ def test_help_has_an_example_for_each_command(run: Run) -> None:
         "tag",
         "answer",
         "attention",
-        "check-gradients",
         "advise",
         "evaluate",
         "errors",

@@ -23,7 +23,6 @@ PAGE = (Path(__file__).resolve().parents[3] / "docs" / "translation.md").read_te
 COMMANDS = re.findall(r"(?m)^\$ langladder (export .*)$", PAGE)
 WORDS = ["the", "cat", "sleeps", "la", "kato", "dormas"]
 FILES = {
-    "torch": {"README.md", "config.json", "model.safetensors", "source.json", "target.json"},
     "onnx": {"README.md", "encoder.onnx", "decoder_step.onnx", "source.json", "target.json"},
     "marian": {
         "README.md", "config.json", "generation_config.json", "model.safetensors", "target", "tokenizer.json",
@@ -72,7 +71,7 @@ def test_export_commands_of_the_page_work(project: Path, command: str) -> None:
     card = (project / words[1] / "README.md").read_text(encoding="utf-8")
     assert "A translator, P(y_t | y_1 … y_{t-1}, x)" in card and str(project) not in card
     assert ("| BLEU | 31.42 |" in card) == ("--scores" in words)
-    loader = {"torch": "torch.nn.Transformer(", "marian": "MarianMTModel", "onnx": "decoder_step"}
+    loader = {"marian": "MarianMTModel", "onnx": "decoder_step"}
     assert loader[found["format"]] in card
 
 
@@ -87,7 +86,7 @@ def test_page_names_every_format_of_a_transformer() -> None:
         (["models/translator/pre_norm", "new", "--to", "marian"], "norm=pre, which MarianMTModel cannot compute"),
         (
             ["models/translator/transformer", "new", "--to", "gpt2"],
-            "can be exported to torch or marian or onnx, not to gpt2",
+            "can be exported to marian or onnx, not to gpt2",
         ),
         (["models/translator/attention", "new"], "no other format supports a AttentionSeq2Seq"),
         (["models/translator/transformer", "models"], "models: contains models/"),

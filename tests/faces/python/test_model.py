@@ -199,7 +199,7 @@ def test_what_a_model_lacks_is_said_in_a_line(project: Path, tmp_path: Path) -> 
         wrong: Any = texts
         with pytest.raises(ll.InputError, match=message):
             gpt.score(wrong)
-    with pytest.raises(ll.InputError, match="no model that can predict"):
+    with pytest.raises(ll.InputError, match="no model; expected a folder such as"):
         ll.load(tmp_path)
     assert "translate" not in dir(gpt) and {"score", "embed", "predict"} <= {*dir(gpt)} and "score" in repr(gpt)
 

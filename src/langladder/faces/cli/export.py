@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import click
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Fine = BERTClassifier | BERTTagger | BERTSpan | GPTClassifier
 
-ExportFormat = Literal["gpt2", "llama", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]
+ExportFormat = Literal["gpt2", "llama", "bert", "onnx", "arpa", "marian"]
 MARK = "Exported by langladder as "  # the last line of an export's README.md
 LOADED = {"arpa": "model.arpa"}  # what the card's reader loads, where it is not the folder
 
@@ -47,7 +47,7 @@ EXPORT = Owner("a folder that langladder exported", ("README.md", *_TOKENIZERS, 
 @click.option(
     "--to",
     "format",
-    type=click.Choice(["gpt2", "llama", "bert", "torchscript", "onnx", "arpa", "torch", "marian"]),
+    type=click.Choice(get_args(ExportFormat)),
     help="The format [default: the first that fits the model].",
 )
 @click.option("--scores", type=FOLDER, help="Figures for the model card, as JSON.")
@@ -66,17 +66,15 @@ def export(
     """Write MODEL into the folder OUT for other tools, with a model card (README.md). OUT may be a URL (s3://…).
 
     \b
-      gpt2         a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer; one that follows
-                   instructions with its chat template
-      llama        the same for LlamaForCausalLM: a GPT with Llama's layers (the rung llama)
-      bert         an encoder, for Hugging Face's BertForMaskedLM, …PreTraining; a fine-tuned one, for
-                   BertForSequenceClassification, …TokenClassification, …QuestionAnswering
-      torchscript  a recurrent model, for torch.jit.load and C++: model.pt, tokenizer.json
-      arpa         an n-gram model, for KenLM and SRILM: model.arpa, tokenizer.json
-      torch        a Transformer, for torch.nn.Transformer: its weights, source.json, target.json
-      marian       a Transformer, for Hugging Face's MarianMTModel
-      onnx         a recurrent model, an encoder, a fine-tuned BERT or GPT (model.onnx), or a
-                   Transformer (encoder.onnx, decoder_step.onnx)
+      gpt2    a GPT, for Hugging Face's GPT2LMHeadModel and AutoTokenizer; one that follows
+              instructions with its chat template
+      llama   the same for LlamaForCausalLM: a GPT with Llama's layers (the rung llama)
+      bert    an encoder, for Hugging Face's BertForMaskedLM, …PreTraining; a fine-tuned one, for
+              BertForSequenceClassification, …TokenClassification, …QuestionAnswering
+      arpa    an n-gram model, for KenLM and SRILM: model.arpa, tokenizer.json
+      marian  a Transformer, for Hugging Face's MarianMTModel
+      onnx    a recurrent model, an encoder, a fine-tuned BERT or GPT (model.onnx), or a
+              Transformer (encoder.onnx, decoder_step.onnx)
 
     An ARPA file contains the model's tokens. If the model was trained with `tokenizer: word`, they are words, and KenLM
     reads plain text. Otherwise README.md shows how to tokenize text for KenLM, and --words is an error.
@@ -212,9 +210,9 @@ def _formats() -> dict[type, list[ExportFormat]]:
         BERTTagger: ["bert", "onnx"],
         BERTSpan: ["bert"],
         GPTClassifier: ["onnx"],
-        RecurrentLM: ["torchscript", "onnx"],
+        RecurrentLM: ["onnx"],
         BackoffLanguageModel: ["arpa"],
-        Transformer: ["torch", "marian", "onnx"],
+        Transformer: ["marian", "onnx"],
     }
 
 
@@ -241,14 +239,9 @@ def _write(
         _write_transformer(model, tokenizers, out, format)
     elif isinstance(model, RecurrentLM):
         tokenizers[0].save(out / "tokenizer.json", reserved=False)
-        if format == "onnx":
-            from langladder.formats.onnx import export_onnx_recurrent
+        from langladder.formats.onnx import export_onnx_recurrent
 
-            export_onnx_recurrent(model, out / "model.onnx")
-        else:
-            from langladder.formats.torchscript import export_torchscript
-
-            export_torchscript(model, out / "model.pt")
+        export_onnx_recurrent(model, out / "model.onnx")
     else:
         from langladder.formats.arpa import write_arpa
 
@@ -263,10 +256,6 @@ def _write_transformer(model: "Transformer", tokenizers: "list[Tokenizer]", out:
         from langladder.formats.marian import export_marian
 
         export_marian(model, source, target, out)
-    elif format == "torch":
-        from langladder.formats.torch_transformer import export_torch
-
-        export_torch(model, source, target, out)
     else:
         from langladder.formats.onnx import export_onnx_transformer
 

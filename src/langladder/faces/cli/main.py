@@ -7,7 +7,6 @@ import click
 from langladder.faces.cli.advise import advise
 from langladder.faces.cli.attention import attention
 from langladder.faces.cli.bias import bias
-from langladder.faces.cli.check_gradients import check_gradients
 from langladder.faces.cli.export import export
 from langladder.faces.cli.import_model import copy, import_model
 from langladder.faces.cli.input import refuse_broken_text
@@ -98,7 +97,7 @@ def app() -> None:
 
 OF_VECTORS = (neighbours, analogy, similarity, draw_map, bias, convert)
 OF_MODELS = (generate, score, perplexity, prompt, chat, serve, explore, export, import_model, copy)
-OF_READERS = (translate, classify, tag, answer, fill, attention, check_gradients, advise)
+OF_READERS = (translate, classify, tag, answer, fill, attention, advise)
 OF_JUDGEMENTS = (evaluate, errors)
 for command in (*OF_VECTORS, *OF_MODELS, *OF_READERS, *OF_JUDGEMENTS, new):
     app.add_command(command)

@@ -1,24 +1,21 @@
-"""Tokenize: one text in every tokenizer of the shelf, and the steps of each."""
+"""Tokenize: one text in every tokenizer of the shelf."""
 
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from langladder.answers.tokenize import Words, cut_lines, follow, read_words
+from langladder.answers.tokenize import Words, cut_lines, read_words
 from langladder.faces.explorer.history import in_order
 from langladder.faces.explorer.page import Page
 from langladder.faces.http.server import Json
 from langladder.faces.http.shelf import Shelf
 from langladder.ground.errors import InputError
-from langladder.text.tokenize.token_steps import Steps
 from langladder.text.tokenize.tokenizers import Tokenizer
 
 MOST_CHARACTERS = 5_000  # of a text: each token of each tokenizer is shown
-MOST_STEPPED = 400  # of a text that is followed step by step
 FILES = ("tokenizer.json", "source.json", "target.json", "words.json")
 KINDS = {
     "bpe_bytes": "BPE of bytes",
@@ -36,13 +33,6 @@ class Text(BaseModel):
     """A text."""
 
     text: str = Field(max_length=MOST_CHARACTERS)
-
-
-class Followed(BaseModel):
-    """A text to tokenize step by step; `tokenizer` is an id of the list."""
-
-    tokenizer: Annotated[str, Field(max_length=64)]
-    text: str = Field(max_length=MOST_STEPPED)
 
 
 def router(shelf: Shelf) -> APIRouter:
@@ -67,16 +57,6 @@ def router(shelf: Shelf) -> APIRouter:
                 found.append({"id": key, "error": {"message": str(error)}})
         return found
 
-    @routes.post("/steps")
-    def steps(request: Followed) -> Json:
-        """The steps of one tokenizer on a text; the keys depend on `how`."""
-        if not request.text.strip():
-            raise InputError("text: empty; write a text")
-        files = _files(shelf)
-        if request.tokenizer not in files:
-            raise InputError(f"tokenizer: there is no {request.tokenizer[:20]!r} any more; load the page again")
-        return follow(_read(shelf, files[request.tokenizer][0]), request.text)
-
     return routes
 
 
@@ -97,10 +77,10 @@ def _hash(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
 
 
-def _read(shelf: Shelf, file: Path) -> Steps | Words:
+def _read(shelf: Shelf, file: Path) -> Tokenizer | Words:
     if file.name == "words.json":
         return shelf.load("words", file, read_words)
-    return shelf.load("steps", file, lambda path: Steps(Tokenizer.load(path)))
+    return shelf.load("tokenizer", file, Tokenizer.load)
 
 
 def _about(shelf: Shelf, key: str, files: Sequence[Path]) -> Json:
@@ -112,15 +92,14 @@ def _about(shelf: Shelf, key: str, files: Sequence[Path]) -> Json:
         read = _read(shelf, files[0])
     except InputError as error:
         return {"id": key, "models": users, "error": {"message": str(error)}}
-    size = len(read.rows) if isinstance(read, Words) else read.tokenizer.vocab_size
-    merges = None if isinstance(read, Words) else read.merges
-    return {"id": key, "models": users, "kind": read.kind, "title": KINDS[read.kind], "size": size, "merges": merges}
+    size = len(read.rows) if isinstance(read, Words) else read.vocab_size
+    return {"id": key, "models": users, "kind": read.kind, "title": KINDS[read.kind], "size": size}
 
 
 PAGE = Page(
     "tokenize",
     "Tokenize",
-    "One text as every tokenizer cuts it, and its steps.",
+    "One text as every tokenizer cuts it.",
     "tokenize.html.j2",
     "tokenize.js",
     router,

@@ -1,4 +1,4 @@
-"""Every kind of model as a Python function: its input and output columns; and how to load it from a folder.
+"""Models that answer questions as Python functions: their input and output columns; and how to load it from a folder.
 
 MLflow's folder has `langladder.json` beside its MLmodel: {"model": path of the model in the folder, "place": where that
 was written, "fingerprint"}. A registered model is a copy and is in the folder. A logged model stays where the pipeline
@@ -7,9 +7,7 @@ wrote it, and is found there as long as it is the same; if the project was moved
 
 from pathlib import Path, PurePosixPath
 from pkgutil import resolve_name
-from typing import Any, ClassVar, NamedTuple, Self
-
-import numpy as np
+from typing import Any, ClassVar
 
 from langladder.answers.chat import Assistant, Conversation, read_assistant
 from langladder.answers.classify import classify, example_of
@@ -30,14 +28,9 @@ from langladder.answers.score import score_sentences
 from langladder.answers.tag import tag
 from langladder.answers.translate import translate
 from langladder.answers.words import text_vector
-from langladder.corpora.scenes import QUESTIONS, Scene
-from langladder.corpora.speech import Utterance
-from langladder.data.captioning import CODES, SceneCodes
-from langladder.decoding import translate as decoding
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.sampling import SamplingConfig
 from langladder.embeddings.base import WordVectors
-from langladder.evaluation.transcripts import TranscriptionConfig, transcribe
 from langladder.families import families
 from langladder.formats.vector_files import read_vectors
 from langladder.ground.artefacts import read_json
@@ -46,11 +39,9 @@ from langladder.ground.schema import checked
 from langladder.models.classification.classifier import Classifier
 from langladder.models.model_function import ModelFunction, Parameters, Row, Rows, SchemaColumn
 from langladder.models.reading.reader import Reader
-from langladder.models.recognizer import Recognizer
 from langladder.models.reward import RewardModel
 from langladder.models.saving import located, read_description
 from langladder.models.tagging.tagger import Tagger
-from langladder.models.translation.captioner import Captioner
 from langladder.text.labelled.instructions import ASSISTANT, USER, Message
 from langladder.text.labelled.labelled import Example
 from langladder.text.labelled.questions import Question
@@ -58,8 +49,6 @@ from langladder.text.words.segmentation import CHOICES
 
 TEXT = "the old king sleeps ."
 INSTRUCTION = "in which country is paris ?"
-NEEDED = ("agent", "agents", "deed", "place")
-MOST_FRAMES = 100_000
 POINTER = "langladder.json"
 
 
@@ -295,79 +284,6 @@ class TranslatorFunction(ModelFunction[LoadedTranslator]):
         return [{"translation": one.text if one else "", "score": one.score if one else None} for one in best]
 
 
-class RecognizerFunction(ModelFunction[Recognizer]):
-    """The letters of an utterance, given as frames of numbers."""
-
-    inputs = (SchemaColumn("frames", "double", 2),)
-    outputs = (SchemaColumn("text"), SchemaColumn("log_prob", "double"))
-    parameters: ClassVar[Parameters] = {"width": 8}
-    read = staticmethod(Recognizer.load)
-
-    @classmethod
-    def example(cls, folder: Path) -> Row:
-        return {"frames": [[0.0] * int(read_json(folder / "config.json")["dimensions"])] * 3}
-
-    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
-        """With CTC, the probability is that of the paths found by the search."""
-        config = checked(TranscriptionConfig, dict(parameters), "params")
-        spoken = [self._utterance(number, row["frames"]) for number, row in enumerate(rows)]
-        return [{"text": one.text, "log_prob": one.log_prob} for one in transcribe(self.model, spoken, config)]
-
-    def _utterance(self, number: int, frames: list[Any]) -> Utterance:
-        wanted = f"a list of frames, {self.model.dimensions} finite numbers each"
-        try:
-            array = np.array([list(frame) for frame in frames], dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"row {number}: frames: not {wanted}") from error
-        if array.ndim != 2 or array.shape[1] != self.model.dimensions or not np.isfinite(array).all():
-            raise InputError(f"row {number}: frames: not {wanted}")
-        if len(array) > MOST_FRAMES:
-            raise InputError(f"row {number}: {len(array):,} frames; at most {MOST_FRAMES:,} are read")
-        return Utterance("", array, np.zeros(len(array), dtype=np.int64))
-
-
-class LoadedCaptioner(NamedTuple):
-    """A captioner and the codes of its facts."""
-
-    network: Captioner
-    codes: SceneCodes
-
-
-class CaptionerFunction(ModelFunction[LoadedCaptioner]):
-    """A line about a scene, given as facts: agent=cow, agents=one, …"""
-
-    inputs = (SchemaColumn("facts", "string", 1),)
-    outputs = (SchemaColumn("caption"), SchemaColumn("score", "double"))
-    parameters: ClassVar[Parameters] = {"width": 5}
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        return cls(LoadedCaptioner(Captioner.load(folder), SceneCodes.load(folder / CODES)))
-
-    @classmethod
-    def example(cls, folder: Path) -> Row:
-        """The first answer to each of a few questions."""
-        facts = SceneCodes.load(folder / CODES).facts
-        return {"facts": [next(fact for fact in facts if fact.startswith(f"{question}=")) for question in NEEDED]}
-
-    def answer(self, rows: Rows, parameters: Parameters) -> Rows:
-        sources = [self.model.codes.source(_scene(number, row["facts"])) for number, row in enumerate(rows)]
-        found = [
-            best
-            for best, *_ in decoding.translate(
-                self.model.network, sources, checked(BeamConfig, dict(parameters), "params")
-            )
-        ]
-        return [{"caption": self.model.codes.sentence(best.tokens), "score": best.score} for best in found]
-
-
-def _scene(number: int, facts: list[str]) -> Scene:
-    answers = dict(str(fact).partition("=")[::2] for fact in facts)
-    if strange := [name for name in answers if name not in QUESTIONS]:
-        raise InputError(f"row {number}: facts: {strange[0]!r} is not one of {', '.join(QUESTIONS)}")
-    return Scene(**{name: answers.get(name, "") for name in QUESTIONS})
-
-
 def load(path: str | Path, _: Any = None) -> ModelFunction[Any]:
     """The function for a model's folder, or for one that MLflow has downloaded.
 
@@ -377,7 +293,9 @@ def load(path: str | Path, _: Any = None) -> ModelFunction[Any]:
     folder = lies_in(Path(path))
     kind = function_of(folder)
     if kind is None:
-        raise InputError(f"{folder}: no model that can predict; expected a folder such as models/lm/gpt")
+        family = kind_of(folder)
+        why = f"a model of family {family}, which is used by its class: see README.md" if family else "no model"
+        raise InputError(f"{folder}: {why}; expected a folder such as models/lm/gpt")
     return kind.load(folder)
 
 

@@ -127,7 +127,7 @@ class Model:
         """The model itself: a `torch.nn.Module`, a counted model, or `WordVectors`."""
         loaded = self._function.model
         if isinstance(loaded, tuple | LoadedTranslator):  # loaded together with its tokenizer
-            return getattr(loaded, "model", None) or getattr(loaded, "network", None)
+            return loaded.model
         return loaded
 
     @property

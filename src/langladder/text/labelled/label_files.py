@@ -1,9 +1,8 @@
 """Readers of labelled text: from files in several layouts to raw tables, one or two texts and a label per row.
 
-columns     text TAB label                       first_word  DESC:manner How did serfdom develop ?
-fields      {"text": …, "label": …}              trees       (4 (2 a) (4 (3 lovely) (2 film)))
-folders     positive/17.txt                      conllu      # label = positive, then a word a line with its head
-files       pos.txt, one text per line
+columns     text TAB label                       trees       (4 (2 a) (4 (3 lovely) (2 film)))
+fields      {"text": …, "label": …}              conllu      # label = positive, then a word a line with its head
+folders     positive/17.txt
 
 In columns and fields a text may have none, one or several labels (`multi_label`): a list, or names with a separator.
 
@@ -40,7 +39,7 @@ from langladder.text.read.files import ending, files_of, folder_of, format_of, j
 from langladder.text.read.lines import FileFacts, ReadReport, named, parquet_rows, read_lines, text_field
 from langladder.text.storage.tables import Row, write_rows
 
-Layout = Literal["auto", "columns", "fields", "folders", "files", "first_word", "trees", "conllu"]
+Layout = Literal["auto", "columns", "fields", "folders", "trees", "conllu"]
 AUTO = {"tsv": "columns", "csv": "columns", "jsonl": "fields", "ndjson": "fields", "parquet": "fields"}
 AUTO |= {"ptb": "trees", "mrg": "trees", "conllu": "conllu"}
 Column = int | str
@@ -60,9 +59,8 @@ class LabelledSource(FoldedSource):
 
     endings: ClassVar[tuple[str, ...]] = (*AUTO, "txt", "text")
 
-    # columns: tab- or comma-separated; fields: jsonl or parquet; folders: <label>/<file>; files: a file a label, which
-    # is its name; first_word: "label text"; trees: bracketed, the root's label; conllu: heads, and a comment
-    # "# label = …"; auto: by the name's ending, .txt inside folders by folders
+    # columns: tab- or comma-separated; fields: jsonl or parquet; folders: <label>/<file>; trees: bracketed, the root's
+    # label; conllu: heads, and a comment "# label = …"; auto: by the name's ending, .txt inside folders by folders
     layout: Layout = "auto"
     text: Column = "text"  # columns and fields
     label: Column = "label"
@@ -246,8 +244,8 @@ def _layout(file: File, source: LabelledSource) -> str:
     if located(source.path).is_dir() and file.parent != located(source.path):
         return "folders"
     raise InputError(
-        f"{file}: its name does not show where the labels are; set layout to first_word (label text), files (a file a "
-        f"label), trees or columns {_CONFIG}"
+        f"{file}: its name does not show where the labels are; set layout to columns or trees {_CONFIG}, or put the "
+        "texts of each label into a folder of its own"
     )
 
 
@@ -401,17 +399,6 @@ def _folders(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[L
         facts.nothing_in(file)
 
 
-def _files(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
-    label = file.name.removesuffix(".gz").removesuffix(".txt").removesuffix(".text")
-    yield from (LabelledText(f"{file}:{number}", line, label) for number, line in numbered_lines(file, source, facts))
-
-
-def _first_word(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
-    for number, line in numbered_lines(file, source, facts):
-        label, _, text = line.strip().partition(" ")
-        yield LabelledText(f"{file}:{number}", text, label)
-
-
 def _trees(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[LabelledText]:
     for start, text in _bracketed(file, source, facts):
         where = f"{file}:{start}"
@@ -455,8 +442,6 @@ _LAYOUTS: dict[str, Callable[[File, LabelledSource, FileFacts], Iterator[Labelle
     "columns": _columns,
     "fields": _fields,
     "folders": _folders,
-    "files": _files,
-    "first_word": _first_word,
     "trees": _trees,
     "conllu": _conllu,
 }
