@@ -18,7 +18,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from langladder.answers.surprisal import surprisals
+from langladder.answers.surprisal import surprisal
 from langladder.models.language.language_model import LanguageModel
 from langladder.text.storage.shards import SPLITS
 from langladder.text.tokenize.tokenizers import Tokenizer
@@ -68,7 +68,7 @@ def main(folder: Path, stories: int) -> None:
     lost: dict[str, np.ndarray] = {"floor": np.array([word.floor for word in words])}
     for place in sorted((folder / "models" / "lm").iterdir()):
         model, tokenizer = LanguageModel.load(place), Tokenizer.load(place / "tokenizer.json")
-        scored = surprisals(model, tokenizer, ["\n".join(story) for story in texts])
+        scored = [surprisal(model, tokenizer, "\n".join(story)) for story in texts]
         lost[place.name] = np.array([word.bits for story in scored for word in story.words]) * math.log(2)
     console, lines = Console(), np.array([word.line for word in words])
     table = Table(

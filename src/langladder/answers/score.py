@@ -1,7 +1,6 @@
 """Score: the probability of texts under a language model: sentences token by token, files, options after a text.
 
-Surprisal is −log₂ P(token | previous tokens), in bits; None if the probability is 0. `surprisal` has the same for each
-word of one text.
+Surprisal is −log₂ P(token | previous tokens), in bits; None if the probability is 0. See `surprisal`.
 """
 
 import math
@@ -10,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple, NotRequired, TypedDict
 
 import numpy as np
-import torch
 
 from langladder.answers.loading import LoadedModel
 from langladder.answers.requests import OptionsRequest
+from langladder.answers.surprisal import finite, surprisal
 from langladder.decoding.options import OptionItem, option_item, score_options
 from langladder.evaluation import perplexity
 from langladder.evaluation.perplexity import LineLoss, TextScores
@@ -22,11 +21,10 @@ from langladder.text.labelled.templates import ids_of
 from langladder.text.read.lines import read_lines
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.encoding import framed
-from langladder.text.tokenize.specials import BOS, EOS
 
 
 class ScoredToken(TypedDict):
-    """A token as the tokenizer spells it, and its surprisal in bits."""
+    """A token as the text has it, and its surprisal in bits."""
 
     token: str
     bits: float | None
@@ -43,23 +41,17 @@ class ScoredSentence(TypedDict):
 
 def score_sentences(loaded: LoadedModel, sentences: Sequence[str]) -> list[ScoredSentence]:
     """Sentences with their bits, the likeliest first; equal ones in the order given."""
-    rows = [[BOS, *ids.tolist(), EOS] for ids in loaded.tokenizer.encode_lines(list(sentences))]
-    scored = []
-    for sentence, row in zip(sentences, rows, strict=True):
-        bits = (-loaded.model.log_probs(torch.tensor([row]))[0, 1:].double() / math.log(2)).tolist()  # (T − 1,)
-        names = [loaded.tokenizer.piece(token) for token in row[1:]]
-        tokens = [ScoredToken(token=name, bits=finite(one)) for name, one in zip(names, bits, strict=True)]
-        scored.append((sum(bits), sentence, tokens))
-    ranked = sorted(scored, key=lambda one: one[0])
+    found = [(sentence, surprisal(loaded.model, loaded.tokenizer, sentence)) for sentence in sentences]
+    ranked = sorted(found, key=lambda pair: math.inf if pair[1].bits is None else pair[1].bits)
     return [
-        ScoredSentence(rank=rank, sentence=sentence, bits=finite(bits), tokens=tokens)
-        for rank, (bits, sentence, tokens) in enumerate(ranked, start=1)
+        ScoredSentence(
+            rank=rank,
+            sentence=sentence,
+            bits=scored.bits,
+            tokens=[ScoredToken(token=token.text, bits=token.bits) for token in scored.tokens],
+        )
+        for rank, (sentence, scored) in enumerate(ranked, start=1)
     ]
-
-
-def finite(bits: float) -> float | None:
-    """A figure for printing, None if it is not finite; −0 becomes 0."""
-    return round(bits, 6) + 0.0 if math.isfinite(bits) else None
 
 
 class ScoredFile(NamedTuple):

@@ -8,14 +8,10 @@ models with different tokenizers can be compared word by word.
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
 import torch
 
-from langladder.answers.score import finite
-from langladder.data.language_modelling import pad_rows
 from langladder.decoding.sampling import device_of
 from langladder.ground.errors import InputError
 from langladder.models.language.language_model import LanguageModel
@@ -30,7 +26,9 @@ class Token(NamedTuple):
     """A token of the text.
 
     Attributes:
-        before: the white space before it. text: its text; `<eos>` at the end of a line.
+        before: the white space before it.
+        text: its text; `<eos>` at the end of a line. Of a character of several tokens the first has the whole, the
+            others their bytes (`\\xa9`).
         bits: its surprisal; None if the model gives it probability 0.
         word: the position of its word in the text. known: whether the tokenizer has it.
     """
@@ -92,27 +90,35 @@ def row_of(tokenizer: Tokenizer, text: str) -> Row:
     return row
 
 
-def surprisals(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[str]) -> list[Scored]:
-    """The surprisal of each text, all in one batch."""
-    rows = [row_of(tokenizer, text) for text in texts]
-    return [scored(*one) for one in zip(rows, bits_of_rows(model, [row.ids for row in rows]), strict=True)]
+def surprisal(model: LanguageModel, tokenizer: Tokenizer, text: str) -> Scored:
+    """The surprisal of a text.
 
-
-def bits_of_rows(model: LanguageModel, rows: Sequence[Sequence[int]]) -> list[list[float]]:
-    """−log₂ P of each token of rows of ids, in one batch; 0 for BOS. Values after the end of short rows are padding.
-
-    Lengths and larger numbers of rows are rounded up by padding: libraries cache compiled code for each shape, so a
-    server that receives all shapes would use more and more memory for hours.
+    Its length is rounded up by padding: libraries cache compiled code for each shape, so a server that receives all
+    shapes would use more and more memory for hours.
     """
-    tokens = pad_rows([np.array(row) for row in rows])  # (B, T)
-    more = -len(rows) % 4 if len(rows) > 4 else 0
-    tokens = torch.nn.functional.pad(tokens, (0, -tokens.shape[1] % 16, 0, more), value=PAD)
-    bits: list[list[float]] = (-model.log_probs(tokens.to(device_of(model))).cpu().double() / math.log(2)).tolist()
-    return bits[: len(rows)]
+    row = row_of(tokenizer, text)
+    tokens = torch.tensor([row.ids])  # (1, T)
+    tokens = torch.nn.functional.pad(tokens, (0, -tokens.shape[1] % 16), value=PAD)
+    found = (-model.log_probs(tokens.to(device_of(model)))[0].cpu().double() / math.log(2)).tolist()  # 0 for BOS
+    bits = [value for token, value in zip(row.ids, found, strict=False) if token != BOS]
+    sums = [0.0] * len(row.words)
+    for (_, _, word, _), value in zip(row.marks, bits, strict=True):
+        sums[word] += value
+    scored = [
+        Token(before, text, finite(value), word, known)
+        for (before, text, word, known), value in zip(row.marks, bits, strict=True)
+    ]
+    words = [Word(*pair) for pair in zip(row.words, map(finite, sums), strict=True)]
+    return Scored(scored, words, finite(math.fsum(bits)))
+
+
+def finite(bits: float) -> float | None:
+    """A figure for printing, None if it is not finite; −0 becomes 0."""
+    return round(bits, 6) + 0.0 if math.isfinite(bits) else None
 
 
 def guess(model: LanguageModel, tokenizer: Tokenizer, text: str, place: int, most: int = 5) -> Guess:
-    """The model's prediction at token `place` of the text, numbered as in `surprisals`.
+    """The model's prediction at token `place` of the text, numbered as in `surprisal`.
 
     Raises:
         InputError: the text has no such token.
@@ -133,19 +139,4 @@ def guess(model: LanguageModel, tokenizer: Tokenizer, text: str, place: int, mos
         float(-torch.special.xlogy(probs, probs).sum()) / math.log(2),
         finite(-own / math.log(2)),
         1 + int((log_probs > own).sum()),
-    )
-
-
-def scored(row: Row, found: Sequence[float]) -> Scored:
-    """A row with the bits of its ids, possibly followed by padding."""
-    bits = [value for token, value in zip(row.ids, found, strict=False) if token != BOS]
-    sums = [0.0] * len(row.words)
-    for (_, _, word, _), value in zip(row.marks, bits, strict=True):
-        sums[word] += value
-    tokens = [
-        Token(before, text, finite(value), word, known)
-        for (before, text, word, known), value in zip(row.marks, bits, strict=True)
-    ]
-    return Scored(
-        tokens, [Word(*pair) for pair in zip(row.words, map(finite, sums), strict=True)], finite(math.fsum(bits))
     )

@@ -15,7 +15,7 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
-from langladder.answers.score import finite
+from langladder.answers.surprisal import finite
 from langladder.faces.cli.language_models import _bits
 from langladder.faces.cli.main import app
 from langladder.formats.arpa import read_arpa, spell

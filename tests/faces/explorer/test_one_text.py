@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from langladder.answers.score import score_sentences
-from langladder.answers.surprisal import bits_of_rows, guess, row_of, surprisals
+from langladder.answers.surprisal import guess, row_of, surprisal
 from langladder.faces.explorer import microworld
 from langladder.faces.report.selection import hue_of
 from langladder.text.tokenize.specials import BOS, EOS
@@ -29,9 +29,10 @@ def test_the_figures_are_those_of_the_command_score(ask, models) -> None:
     for name in MODELS:
         wanted = {one["sentence"]: one for one in score_sentences(models.language_model(name), SENTENCES)}
         for sentence, found in zip(SENTENCES, events[name]["texts"], strict=True):
-            bits = [token["bits"] for token in wanted[sentence]["tokens"]]
-            assert [token[2] for token in found["tokens"]] == pytest.approx(bits, abs=1e-4)
-            assert found["bits"] == pytest.approx(wanted[sentence]["bits"], abs=1e-4)
+            assert [(text, bits) for _, text, bits, *_ in found["tokens"]] == [
+                (token["token"], token["bits"]) for token in wanted[sentence]["tokens"]
+            ]
+            assert found["bits"] == wanted[sentence]["bits"]
             assert [word[0] for word in found["words"]] == [*sentence.split(), "<eos>"]
             assert sum(word[1] for word in found["words"]) == pytest.approx(found["bits"], abs=1e-4)
             assert "".join(before + text for before, text, *_ in found["tokens"]) == f"{sentence}<eos>"
@@ -40,7 +41,7 @@ def test_the_figures_are_those_of_the_command_score(ask, models) -> None:
 def test_lines_are_a_document_as_the_ladder_scores_it(models) -> None:
     rung = models.language_model("lstm")
     text = "the cat sat .\n\n  a pair of cats  sat .\n"
-    (found,) = surprisals(rung.model, rung.tokenizer, [text])
+    found = surprisal(rung.model, rung.tokenizer, text)
     ids = [[BOS, *rung.tokenizer.encode(line).tolist(), EOS] for line in ("the cat sat .", "  a pair of cats  sat .")]
     bits = -rung.model.log_probs(torch.tensor([[*ids[0], *ids[1]]])).double().sum() / math.log(2)
     assert found.bits == pytest.approx(float(bits), abs=1e-4)
@@ -58,24 +59,30 @@ def test_padding_changes_nothing_and_keeps_shapes_few(models) -> None:
             shapes.add(tuple(tokens.shape))
             return rung.model.log_probs(tokens)
 
-    rows = [row_of(rung.tokenizer, text).ids for text in texts]
-    for count in range(1, len(rows) + 1):
-        found = bits_of_rows(Watched(), rows[-count:])
-        assert len(found) == count
-        for row, bits in zip(rows[-count:], found, strict=True):
-            alone = -rung.model.log_probs(torch.tensor([row])).double() / math.log(2)
-            assert bits[: len(row)] == pytest.approx(alone[0].tolist(), abs=1e-4)
-    assert shapes == {(rows_, 32) for rows_ in (1, 2, 3, 4, 8)}
+    for text in texts:
+        found = surprisal(Watched(), rung.tokenizer, text)  # type: ignore[arg-type]
+        row = torch.tensor([row_of(rung.tokenizer, text).ids])
+        alone = -rung.model.log_probs(row)[0, 1:].double() / math.log(2)
+        assert [token.bits for token in found.tokens] == pytest.approx(alone.tolist(), abs=1e-4)
+    assert shapes == {(1, 16), (1, 32)}
 
 
 def test_every_character_is_shown_once_whatever_the_tokens(models) -> None:
     rung = models.language_model("kneser_ney")  # of bytes
     for text in ("naïve 猫 😀 cat", "  two  spaces ", "", "\u00a0x"):
-        (found,) = surprisals(rung.model, rung.tokenizer, [text])
+        found = surprisal(rung.model, rung.tokenizer, text)
         shown = "".join(one.before + one.text * (not one.text.startswith("\\x")) for one in found.tokens)
         assert shown.removesuffix("<eos>").rstrip() == text.rstrip()
         assert [word.text for word in found.words] == [*text.split(), "<eos>"]
         assert all(0 <= token.word < len(found.words) for token in found.tokens)
+
+
+def test_a_character_of_several_tokens_is_spelled_once(models) -> None:
+    """By the command as well: the first token has the character, the others their bytes."""
+    rung = models.language_model("kneser_ney")  # of bytes
+    (scored,) = score_sentences(rung, ["the é"])
+    spelled = [token["token"] for token in scored["tokens"]]
+    assert [token for token in spelled[1:] if token] == ["é", "\\xa9", "<eos>"]
 
 
 def test_decomposed_syllables_are_shown_whole() -> None:
@@ -102,7 +109,7 @@ def test_a_broken_model_is_named_and_the_others_go_on(ask) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_what_was_expected_in_the_place_of_a_token(ask, models, name) -> None:
     rung, text = models.language_model(name), SENTENCES[0]
-    (scored,) = surprisals(rung.model, rung.tokenizer, [text])
+    scored = surprisal(rung.model, rung.tokenizer, text)
     for place in (0, 4, len(scored.tokens) - 1):
         found = ask("/api/surprisal/next", {"model": name, "text": text, "place": place})
         assert found["bits"] == pytest.approx(scored.tokens[place].bits, abs=1e-3)

@@ -63,9 +63,7 @@ def score(words: tuple[str, ...], file: str | None, show_tokens: bool, as_json: 
     for model, ranked in found.items():
         rows: list[list[Cell]] = []
         for scored in ranked:
-            tokens = [
-                f"{token['token'].strip() or repr(token['token'])} {_bits(token['bits'])}" for token in scored["tokens"]
-            ]
+            tokens = [f"{token['token'] or '␣'} {_bits(token['bits'])}" for token in scored["tokens"]]
             last: list[Cell] = [" · ".join(tokens)] if show_tokens else []
             rows.append([scored["rank"], scored["sentence"], _bits(scored["bits"]), *last])
         columns = ["", "sentence", "bits"] + ["of which"] * show_tokens
@@ -110,7 +108,8 @@ def perplexity(words: tuple[str, ...], as_json: bool) -> None:
     if not folders or not files:
         raise click.UsageError(f"{len(folders)} models and {len(files)} files: give at least one of each")
     from langladder.answers.loading import read_model
-    from langladder.answers.score import finite, score_file
+    from langladder.answers.score import score_file
+    from langladder.answers.surprisal import finite
 
     rows: list[list[Any]] = []
     units: list[str] = []
@@ -304,7 +303,7 @@ def _do_task(loaded: "LoadedModel", settings: "PromptTask", show: int, seed: int
 
 def _example(prompter: "Prompter", item: "Item", examples: "Sequence[Item]") -> dict[str, Any]:
     """Print an item with its whole prompt and the scores of its options."""
-    from langladder.answers.score import finite
+    from langladder.answers.surprisal import finite
 
     scores = prompter.scores([item], examples)
     figures = next(iter(scores.values()))[0].tolist() if scores else [float("nan")] * len(item.options)

@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from langladder.answers.kinds import approach_of
-from langladder.answers.surprisal import bits_of_rows, guess, row_of, scored
+from langladder.answers.surprisal import guess, surprisal
 from langladder.faces.explorer import microworld
 from langladder.faces.explorer.page import ModelName, Page, each_model
 from langladder.faces.http.server import Json, streamed
@@ -88,12 +88,10 @@ def router(shelf: Shelf) -> APIRouter:
 
 def _scores(shelf: Shelf, name: str, texts: list[str]) -> list[Json]:
     rung = shelf.language_model(name)
-    rows = [row_of(rung.tokenizer, text) for text in texts]
     found: list[Json] = []
-    for row in rows:
+    for text in texts:
         with rung.lock:
-            (bits,) = bits_of_rows(rung.model, [row.ids])
-        found.append(scored(row, bits)._asdict())
+            found.append(surprisal(rung.model, rung.tokenizer, text)._asdict())
     return found
 
 
