@@ -3,7 +3,9 @@
 The text side also gets `truth/`: the evaluation sets of the corpus itself (microworld: analogies, …).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_json, write_text
@@ -27,6 +29,18 @@ class CorpusJob(SideJob):
         return corpus_parts(values)
 
 
+def print_facts(stage: str, facts: Mapping[str, Any]) -> None:
+    """Print what was corrected or left out while a corpus was read, a line each."""
+    if skipped := not_read(facts):
+        print(f"{stage}: {skipped}")
+    for state in ("damaged", "left_out"):
+        for kind, found in facts.get(state, {}).items():
+            name = state.replace("_", " ")
+            print(f"{stage}: {name}: {kind}: {found['count']:,}, the first at {found['first']}")
+    for warning in facts.get("warnings", []):
+        print(f"{stage}: warning: {warning}")
+
+
 @stage
 def main(job: CorpusJob, out: Path) -> None:
     folder = output(out, "data/raw", job.side)
@@ -42,12 +56,7 @@ def main(job: CorpusJob, out: Path) -> None:
     print(f"corpus {job.side}: {sum(split[unit] for split in counts):,} {unit} → {folder}")
     for pair in facts.get("aligned", []):
         print(f"corpus {job.side}: read as source → target: {pair}")
-    if skipped := not_read(facts):
-        print(f"corpus {job.side}: {skipped}")
-    for kind, one in facts.get("damaged", {}).items():
-        print(f"corpus {job.side}: {kind}: {one['count']:,}, the first at {one['first']}")
-    for warning in facts.get("warnings", []):
-        print(f"corpus {job.side}: warning: {warning}")
+    print_facts(f"corpus {job.side}", facts)
 
 
 if __name__ == "__main__":

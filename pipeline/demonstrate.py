@@ -10,7 +10,7 @@ from langladder.families.sides import SIDES
 from langladder.ground.artefacts import write_json
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.schema import Config, locate_function
-from langladder.text.storage.tables import not_read
+from pipeline.corpus import print_facts
 from pipeline.settings.run_folder import OUTPUT, output
 from pipeline.settings.schema import CorpusPart, Part, SideJob, clean_parts, corpus_parts
 from pipeline.settings.stage import stage
@@ -41,10 +41,7 @@ def main(job: DemonstrateJob, out: Path) -> None:
     write_json(output(out, "metrics/clean", job.side, ending=".json"), report)
     kept = ", ".join(f"{split} {counts[SIDES[job.side].unit]:,}" for split, counts in report["splits"].items())
     print(f"demonstrate {job.side}: {kept} {SIDES[job.side].unit} → {folder}")
-    if skipped := not_read(facts):
-        print(f"demonstrate {job.side}: {skipped}")
-    for kind, found in facts.get("left_out", {}).items():
-        print(f"demonstrate {job.side}: left out: {kind} ({found['count']:,}, the first at {found['first']})")
+    print_facts(f"demonstrate {job.side}", facts)
     for warning in report.get("warnings", []):
         print(f"demonstrate {job.side}: warning: {warning}")
 

@@ -23,15 +23,14 @@ from pipeline.tracking.report_inputs import report_inputs
 
 @stage
 def main(job: ReportJob, out: Path) -> None:
-    rungs = job.model_dump()["rungs"]
-    inputs = report_inputs(rungs)
+    inputs = report_inputs(job.rungs)
     folder = out / "reports"
     write_text(folder / "index.html", build_page(inputs))
     write_text(folder / "ladder.md", to_markdown(ladder_rows(inputs)))
     write_json(folder / "timings.json", ladder_timings(inputs))
     write_json(folder / "ladder.json", ladder_summary(inputs))
     with atomic_folder(folder / "headline", OUTPUT) as headline:
-        for name, figures in ladder_headline(inputs, rungs).items():
+        for name, figures in ladder_headline(inputs, job.rungs).items():
             write_json(headline / f"{name}.json", figures)
     with atomic_folder(folder / "plots", OUTPUT) as plots:
         for name, picture in picture_files(inputs):

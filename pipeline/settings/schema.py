@@ -20,21 +20,6 @@ from pipeline.settings.errors import explain
 from pipeline.settings.yaml_files import Values
 
 
-class RungTitle(Config):
-    """The title of a rung in the report, and its year."""
-
-    title: str
-    year: int
-    claim: str | None = None
-    paper: str | None = None
-    base: str | None = None
-    reads: str | None = None
-    also_given: str = ""
-    idea: str = ""
-    module: str | None = None
-    trains: list[str] = Field(default_factory=list)
-
-
 class StageJob(Config):
     """The settings of a stage: `dvc.yaml` lists them, `resolve` writes them.
 
@@ -142,9 +127,9 @@ class FamilyJob(StageJob, Job):
 
 
 class ReportJob(StageJob):
-    """Settings of the stage `report`: family → rung → its title."""
+    """Settings of the stage `report`: family → rung → what it shows of it, see `report.inputs.RungMetadata`."""
 
-    rungs: dict[Name, dict[Name, RungTitle]]
+    rungs: dict[Name, dict[Name, Values]]
 
 
 JOBS = {

@@ -155,15 +155,6 @@ def test_save_load_roundtrip(name, tmp_path: Path):
         assert (tmp_path / "again" / file).read_bytes() == (tmp_path / "model" / file).read_bytes()
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in NETWORKS])
-def test_models_saved_when_n_grams_had_no_folder_load(name, tmp_path: Path):
-    build(name).save(tmp_path / "model")
-    description = tmp_path / "model" / "config.json"
-    now = description.read_text()
-    description.write_text(now.replace("langladder.models.ngrams.", "langladder.models."))
-    assert description.read_text() != now and type(LanguageModel.load(tmp_path / "model")) is MODELS[name]
-
-
 @every_model
 def test_bad_tokens_are_named(name):
     model = build(name)

@@ -67,7 +67,7 @@ def export_gpt2(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
     """
     config = _exportable(model)
     arrays = gpt2_arrays(model)
-    write_decoder(model, tokenizer, folder, arrays, _gpt2_config(config, model.vocab_size, _OUTPUT not in arrays))
+    write_decoder(model, tokenizer, folder, arrays, _gpt2_config(config, model.vocab_size, OUTPUT not in arrays))
 
 
 def write_decoder(
@@ -114,7 +114,7 @@ def output_array(model: GPT) -> dict[str, np.ndarray]:
     if output is model.embedding.weight and model.embedding_scale == 1:
         return {}
     rows = torch.zeros(model.vocab_size - len(output), output.shape[1])  # of markers, which are never generated
-    return {_OUTPUT: torch.cat([output.detach().float().cpu(), rows]).numpy()}
+    return {OUTPUT: torch.cat([output.detach().float().cpu(), rows]).numpy()}
 
 
 def gpt2_names(model: GPT) -> Iterator[tuple[str, torch.Tensor, bool]]:
@@ -202,7 +202,7 @@ _MUST_BE: Allowed = {
     "add_cross_attention": (False, (False,)),
 }
 _OURS: Allowed = {name: (50256 if token != PAD else PAD, (token,)) for name, token in SPECIALS.items()}
-_TABLE, _OUTPUT = "wte.weight", "lm_head.weight"
+_TABLE, OUTPUT = "wte.weight", "lm_head.weight"
 HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")
 """Heads in the folders of classifiers, taggers and readers; they are not read."""
 
@@ -231,26 +231,24 @@ def import_foreign_gpt2(folder: Path) -> tuple[GPT, Tokenizer]:
         raise InputError(f"{folder}/config.json: bos_token_id and eos_token_id differ; in GPT-2 they are one token")
     tokenizer, theirs = gpt2_tokens(folder, end=end, pad=found.get("pad_token_id"))
     check_rows(folder, size, int(theirs.max()) + 1)
-    arrays = _arrays(folder, config, size)
-    untied = config.model_copy(update={"tie_weights": False})
-    arrays |= renumbered(arrays[_TABLE], arrays.get(_OUTPUT, arrays[_TABLE]), theirs, (_TABLE, _OUTPUT))
-    return filled(untied, _targets, arrays, _TABLE), tokenizer
+    return renumbered(config, _targets, _arrays(folder, config, size), _TABLE, theirs), tokenizer
 
 
 def renumbered(
-    table: np.ndarray, output: np.ndarray, theirs: np.ndarray, names: tuple[str, str]
-) -> dict[str, np.ndarray]:
-    """The rows (R, D) of both tables in the order of this project's ids, (V, D) each, under their names.
+    config: GPTConfig, targets: Targets, arrays: dict[str, np.ndarray], table: str, theirs: np.ndarray
+) -> GPT:
+    """A network with these weights, the rows (R, D) of both tables in the order of this project's ids, (V, D) each.
 
     Args:
+        table: names its embedding; without an output layer, that is the output layer, too.
         theirs: (V,) the row of each id; −1: none, it gets the mean of all.
     """
-    tokens, (first, last) = int(theirs.max()) + 1, names
-    arrays = {first: table[theirs], last: output[theirs]}  # (V, D) each
+    tokens, first, last = int(theirs.max()) + 1, arrays[table], arrays.get(OUTPUT, arrays[table])
+    arrays |= {table: first[theirs], OUTPUT: last[theirs]}
     lacks = [token for token in (PAD, UNK) if theirs[token] < 0]
-    arrays[first][lacks] = table[:tokens].mean(axis=0, dtype=np.float64)
-    arrays[last][[*lacks, BOS]] = output[:tokens].mean(axis=0, dtype=np.float64)
-    return arrays
+    arrays[table][lacks] = first[:tokens].mean(axis=0, dtype=np.float64)
+    arrays[OUTPUT][[*lacks, BOS]] = last[:tokens].mean(axis=0, dtype=np.float64)
+    return filled(config.model_copy(update={"tie_weights": False}), targets, arrays, table)
 
 
 def gpt2_settings(folder: Path) -> tuple[GPTConfig, int, JSONObject]:
@@ -311,7 +309,7 @@ def read_arrays(
     names = {own.removeprefix(prefix): own for own in facts if not own.startswith(HEADS)}
     names = {name: own for name, own in names.items() if not name.endswith(no_weights)}
     if config.tie_weights:
-        names.pop(_OUTPUT, None)
+        names.pop(OUTPUT, None)
     wanted = targets(cast(GPT, outline(Saved(GPT, config, [size]), folder)))
     _check({name: facts[own] for name, own in names.items()}, wanted, path)  # before it takes memory
     read = read_weights(path, names.values())
@@ -332,10 +330,13 @@ def filled(config: GPTConfig, targets: Targets, arrays: dict[str, np.ndarray], t
 def _targets(model: GPT) -> dict[str, tuple[torch.Tensor, bool]]:
     """GPT-2's name → our tensor, and whether it is stored transposed: all that a file must hold."""
     targets = {name: (tensor, transposed) for name, tensor, transposed in gpt2_names(model)}
+    return targets | output_target(model)
+
+
+def output_target(model: GPT) -> dict[str, tuple[torch.Tensor, bool]]:
+    """The output layer, as of `Targets`, if it is not the input table."""
     output = model.head.get_parameter("weight")
-    if output is not model.embedding.weight:
-        targets[_OUTPUT] = (output, False)
-    return targets
+    return {} if output is model.embedding.weight else {OUTPUT: (output, False)}
 
 
 def _check(facts: dict[str, ArrayFacts], targets: dict[str, tuple[torch.Tensor, bool]], path: Path) -> None:

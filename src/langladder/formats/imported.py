@@ -53,7 +53,7 @@ def described(folder: Path) -> tuple[type[Network], Config]:
     path = Path(folder) / "config.json"
     found = read_json(path)
     if isinstance(found, dict) and "_target_" in found:
-        saved = read_description(Path(folder), Network, (), "network")
+        saved = read_description(Path(folder), Network, "network")
         if not issubclass(saved.kind, KINDS):
             raise InputError(f"{path}: holds a {saved.kind.__name__}; supported is {_allowed()}")
         return saved.kind, saved.config

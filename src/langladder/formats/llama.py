@@ -19,12 +19,14 @@ import numpy as np
 import torch
 
 from langladder.formats.gpt2 import (
+    OUTPUT,
     Allowed,
     Settings,
     check_allowed,
     check_computed,
     filled,
     output_array,
+    output_target,
     read_arrays,
     read_config,
     renumbered,
@@ -39,7 +41,7 @@ from langladder.models.saving import checked_size
 from langladder.text.tokenize.pretrained import check_rows, gpt2_tokens
 from langladder.text.tokenize.tokenizers import Tokenizer
 
-_TABLE, _OUTPUT = "embed_tokens.weight", "lm_head.weight"
+_TABLE = "embed_tokens.weight"
 _COMPUTED: Settings = {name: (value,) for name, value in LLAMA.items() if name != "tie_weights"}
 _COMPUTED |= {
     "norm": ("pre",),
@@ -69,7 +71,7 @@ def export_llama(model: GPT, tokenizer: Tokenizer, folder: Path) -> None:
     check_computed(config, _COMPUTED, "llama", "LlamaForCausalLM")
     arrays = {f"model.{name}": tensor.detach().float().cpu().numpy() for name, tensor in llama_names(model)}
     arrays |= output_array(model)
-    write_decoder(model, tokenizer, folder, arrays, llama_config(config, model.vocab_size, _OUTPUT not in arrays))
+    write_decoder(model, tokenizer, folder, arrays, llama_config(config, model.vocab_size, OUTPUT not in arrays))
 
 
 def llama_names(model: GPT) -> Iterator[tuple[str, torch.Tensor]]:
@@ -152,10 +154,7 @@ def import_foreign_llama(folder: Path) -> tuple[GPT, Tokenizer]:
     begin, end = found.get("bos_token_id", 1), found.get("eos_token_id", 2)
     tokenizer, theirs = gpt2_tokens(folder, begin=begin, end=end, pad=found.get("pad_token_id"))
     check_rows(folder, size, int(theirs.max()) + 1)
-    arrays = _arrays(folder, config, size)
-    arrays |= renumbered(arrays[_TABLE], arrays.get(_OUTPUT, arrays[_TABLE]), theirs, (_TABLE, _OUTPUT))
-    untied = config.model_copy(update={"tie_weights": False})
-    return filled(untied, _targets, arrays, _TABLE), tokenizer
+    return renumbered(config, _targets, _arrays(folder, config, size), _TABLE, theirs), tokenizer
 
 
 def llama_settings(folder: Path) -> tuple[GPTConfig, int, JSONObject]:
@@ -199,8 +198,4 @@ def _arrays(folder: Path, config: GPTConfig, size: int) -> dict[str, np.ndarray]
 
 def _targets(model: GPT) -> dict[str, tuple[torch.Tensor, bool]]:
     """Llama's name → our tensor or a part of it: all that a file must hold. None is stored transposed."""
-    targets = {name: (tensor, False) for name, tensor in llama_names(model)}
-    output = model.head.get_parameter("weight")
-    if output is not model.embedding.weight:
-        targets[_OUTPUT] = (output, False)
-    return targets
+    return {name: (tensor, False) for name, tensor in llama_names(model)} | output_target(model)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from langladder.ground import schema
-from langladder.models.saving import read_description
+from langladder.models.saving import Saved, read_description
 from langladder.text.words.normalisation import Normalisation
 
 
@@ -60,5 +60,11 @@ class Model(ABC):
             InputError: files are missing or damaged, or they have another format version, another kind of model, or
                 arrays that do not fit.
         """
-        model: Self = read_description(folder, cls, cls.SIZES, cls.WHAT).kind.load(folder)
+        saved = read_description(folder, cls, cls.WHAT)
+        model: Self = saved.kind.from_saved(saved, Path(folder))
         return model
+
+    @classmethod
+    @abstractmethod
+    def from_saved(cls, saved: Saved, folder: Path) -> Self:
+        """The model of this class with the files of `folder`, whose config.json is read already: its part of `load`."""

@@ -19,7 +19,8 @@ from torch import nn
 
 from langladder.ground import schema
 from langladder.ground.errors import InputError
-from langladder.models.network import Network, network_class, own_tensors
+from langladder.models.network import Network, own_tensors
+from langladder.models.saving import read_description
 from langladder.models.units import Read
 
 TOKENIZER = "tokenizer.json"
@@ -111,12 +112,13 @@ def base_for(kind: type[Grown], folder: Path) -> Network:
     Raises:
         InputError: the folder has no network, or one of another kind.
     """
-    found = network_class(folder)
-    if not issubclass(found, kind.BODY):
+    saved = read_description(folder, Network, "network")
+    if not issubclass(saved.kind, kind.BODY):
         raise InputError(
-            f"{folder}: a {found.__name__}, but a {kind.__name__} starts from {kind.FAMILIES}; choose another base"
+            f"{folder}: a {saved.kind.__name__}, but a {kind.__name__} starts from {kind.FAMILIES}; choose another base"
         )
-    return found.load(folder)
+    network: Network = saved.kind.from_saved(saved, Path(folder))
+    return network
 
 
 def settings_with_body(config: Settings, base: Network, rung: str) -> Settings:

@@ -77,19 +77,9 @@ class Network(nn.Module, Model):
         del folder
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """See `Model.load`; the network is in evaluation mode."""
-        saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
-        if saved.kind is not cls:
-            other: Self = saved.kind.load(folder)
-            return other
+    def from_saved(cls, saved: Saved, folder: Path) -> Self:
+        """See `Model.from_saved`; the network is in evaluation mode."""
         return cast(Self, load_network(saved, folder).eval())
-
-
-def network_class(folder: Path) -> type[Network]:
-    """The class of the network in `folder`. Raises InputError if there is none."""
-    kind: type[Network] = read_description(folder, Network, (), "network").kind
-    return kind
 
 
 def own_tensors(network: nn.Module) -> dict[str, torch.Tensor]:
@@ -196,11 +186,10 @@ def start_from(model: Network, folder: Path, *, rung: str) -> None:
             differences.
     """
     folder = Path(folder)
-    kind = network_class(folder)
-    if kind is not type(model):
-        differ = [f"that is a {kind.__name__}, this a {type(model).__name__}"]
+    saved = read_description(folder, Network, "network")
+    if saved.kind is not type(model):
+        differ = [f"that is a {saved.kind.__name__}, this a {type(model).__name__}"]
     else:
-        saved = read_description(folder, kind, model.SIZES, model.WHAT)
         there = dict(zip(model.SIZES, saved.sizes, strict=True)) | saved.config.model_dump()
         here = {name: getattr(model, name) for name in model.SIZES} | model.config.model_dump()
         differ = [

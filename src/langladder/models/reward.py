@@ -41,6 +41,7 @@ from langladder.models.language.instructed import InstructedGPT, check_tokenizer
 from langladder.models.language.neural import scoring
 from langladder.models.making import NamedSettings
 from langladder.models.network import Network
+from langladder.models.saving import Saved
 from langladder.models.trial import words
 from langladder.nn.packing import Layout
 from langladder.nn.products import matrix_entries
@@ -186,10 +187,9 @@ class RewardModel(Grown, Network):
         self.tokenizer.save(folder / TOKENIZER)
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Read a saved reward model with its tokenizer, in evaluation mode. Raises the same errors as
-        `Network.load`."""
-        network = super().load(folder)
+    def from_saved(cls, saved: Saved, folder: Path) -> Self:
+        """See `Model.from_saved`."""
+        network = super().from_saved(saved, folder)
         try:
             return network.equip(Tokenizer.load(Path(folder) / TOKENIZER))
         except InputError as error:

@@ -46,7 +46,7 @@ MODEL = Owner("a model that langladder saved", (ARRAYS, "config.json", *BESIDE),
 
 
 class Saved(NamedTuple):
-    """The description of a saved model: class, checked settings, vocabulary sizes in the requested order.
+    """The description of a saved model: class, checked settings, sizes in the order of the class's `SIZES`.
 
     normalisation: of its training text, for a model that reads words.
     """
@@ -86,12 +86,11 @@ def write_model(
             beside(temporary)
 
 
-def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str) -> Saved:
+def read_description(folder: Path, wanted: type, what: str) -> Saved:
     """Read and check config.json.
 
     Args:
-        wanted: the required class, or a base class of it.
-        sizes: names of the vocabulary sizes. what: such a model in words, for messages.
+        wanted: the required class, or a base class of it. what: such a model in words, for messages.
 
     Raises:
         InputError: the file is missing or damaged, or has another format version or another kind of model.
@@ -100,9 +99,7 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
     description = artefacts.read_json(path)
     if not isinstance(description, dict):
         raise InputError(f"{path}: not a saved {what} (a {type(description).__name__}, not an object)")
-    missing = {"format", "_target_", "config", *sizes} - set(description)
-    if missing:
-        raise InputError(f"{path}: not a saved {what} (lacks {', '.join(sorted(missing))})")
+    _check_keys(path, description, ("format", "_target_", "config"), what)
     if description["format"] != artefacts.FORMAT_VERSION:
         raise InputError(
             f"{path}: format {str(description['format'])[:40]}; this version reads {artefacts.FORMAT_VERSION}"
@@ -110,9 +107,16 @@ def read_description(folder: Path, wanted: type, sizes: Sequence[str], what: str
     kind = located(path, description["_target_"])
     if not issubclass(kind, wanted) or isabstract(kind):
         raise InputError(f"{path}: holds a {description['_target_']}, not a {wanted.__name__}")
+    sizes: Sequence[str] = kind.SIZES  # type: ignore[attr-defined]
+    _check_keys(path, description, sizes, what)
     config = schema.checked(kind.Config, description["config"], f"{path}: config")  # type: ignore[attr-defined]
     written = Normalisation.checked(description.get("normalisation"), f"{path}: normalisation")
     return Saved(kind, config, [checked_size(path, name, description[name]) for name in sizes], written)
+
+
+def _check_keys(path: Path, description: Mapping[str, object], keys: Sequence[str], what: str) -> None:
+    if missing := sorted(set(keys) - set(description)):
+        raise InputError(f"{path}: not a saved {what} (lacks {', '.join(missing)})")
 
 
 def located(path: Path, target: str) -> type:

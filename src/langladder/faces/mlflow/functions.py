@@ -191,7 +191,7 @@ class ClassifierFunction(ModelFunction[Classifier]):
 
     @classmethod
     def example(cls, folder: Path) -> Row:
-        kind = read_description(folder, Classifier, Classifier.SIZES, Classifier.WHAT).kind
+        kind = read_description(folder, Classifier, Classifier.WHAT).kind
         return {"text": "((not) (boring))" if getattr(kind, "reads_trees", False) else "not boring"}
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:

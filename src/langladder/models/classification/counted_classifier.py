@@ -13,7 +13,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.progress import Stopwatch
 from langladder.models.classification.classifier import MULTI_LABEL, Classifier, is_multi_label, read_reading
 from langladder.models.making import ModelSettings, TrainingResult
-from langladder.models.saving import ARRAYS, READING, read_description, write_model
+from langladder.models.saving import ARRAYS, READING, Saved, write_model
 from langladder.text.labelled.labelled import Example
 
 
@@ -61,11 +61,10 @@ class CountedClassifier(Classifier):
         artefacts.write_json(folder / READING, {"labels": self.labels, **self.reading(), **more})
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """See `Classifier.load`."""
-        saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
-        labels, reading = read_reading(folder, set(saved.kind.KEYS), saved.sizes[0], frozenset({MULTI_LABEL}))
-        model: Self = saved.kind(saved.config, labels)
+    def from_saved(cls, saved: Saved, folder: Path) -> Self:
+        """See `Model.from_saved`."""
+        labels, reading = read_reading(folder, set(cls.KEYS), saved.sizes[0], frozenset({MULTI_LABEL}))
+        model: Self = cls(saved.config, labels)
         model.normalisation, model.multi_label = saved.normalisation, MULTI_LABEL in reading
         path = Path(folder) / ARRAYS
         arrays = artefacts.read_arrays(path)

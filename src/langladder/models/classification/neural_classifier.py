@@ -27,7 +27,7 @@ from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import MULTI_LABEL, Classifier, Explained, read_reading
 from langladder.models.network import Network
-from langladder.models.saving import READING
+from langladder.models.saving import READING, Saved
 from langladder.models.trial import words
 from langladder.models.units import Read, Units, WordUnits, units_from
 from langladder.nn.tree_lstm import CompiledTree, Forest, compile_tree, join
@@ -239,9 +239,9 @@ class NeuralClassifier(Network, Classifier):
         self.units.save_beside(folder)
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """See `Classifier.load`."""
-        network = super().load(folder)
+    def from_saved(cls, saved: Saved, folder: Path) -> Self:
+        """See `Model.from_saved`."""
+        network = super().from_saved(saved, folder)
         labels, reading = read_reading(folder, {"units"}, network.number_of_labels, frozenset({MULTI_LABEL}))
         units = units_from(Path(folder) / READING, reading["units"])
         if units.full_vocab_size != network.vocab_size:

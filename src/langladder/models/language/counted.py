@@ -13,7 +13,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.progress import Stopwatch, working
 from langladder.models.language.language_model import LanguageModel
 from langladder.models.making import TrainingResult
-from langladder.models.saving import ARRAYS, read_description, write_model
+from langladder.models.saving import ARRAYS, Saved, write_model
 from langladder.text.storage.token_streams import TokenStream
 
 WARM_UP_TOKENS = 1000
@@ -51,12 +51,11 @@ class CountedLanguageModel(LanguageModel):
         write_model(folder, self, self.config, {"vocab_size": self.vocab_size}, self.arrays())
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """See `LanguageModel.load`."""
-        saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
-        model: Self = saved.kind(saved.config, *saved.sizes)
+    def from_saved(cls, saved: Saved, folder: Path) -> Self:
+        """See `Model.from_saved`."""
+        model: Self = cls(saved.config, *saved.sizes)
         path = Path(folder) / ARRAYS
-        arrays = saved.kind._read_arrays(path)
+        arrays = cls._read_arrays(path)
         try:
             model.set_arrays(arrays)
         except ValueError as error:

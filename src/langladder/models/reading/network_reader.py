@@ -17,7 +17,7 @@ from langladder.ground.errors import InputError
 from langladder.models.growing import TOKENIZER
 from langladder.models.network import Network
 from langladder.models.reading.reader import Reader, read_threshold
-from langladder.models.saving import READING
+from langladder.models.saving import READING, Saved
 from langladder.text.labelled.questions import Question
 from langladder.text.tokenize.tokenizers import Tokenizer
 
@@ -84,9 +84,9 @@ class NetworkReader(Network, Reader, Generic[Row, Batch]):
         self.tokenizer.save(folder / TOKENIZER)
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """See `Reader.load`."""
-        network = super().load(folder)
+    def from_saved(cls, saved: Saved, folder: Path) -> Self:
+        """See `Model.from_saved`."""
+        network = super().from_saved(saved, folder)
         network.threshold = read_threshold(folder)
         path = Path(folder) / TOKENIZER
         tokenizer = Tokenizer.load(path)

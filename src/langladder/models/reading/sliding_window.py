@@ -26,7 +26,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.progress import Stopwatch
 from langladder.models.making import ModelSettings, TrainingResult
 from langladder.models.reading.reader import Found, Reader, read_threshold
-from langladder.models.saving import ARRAYS, READING, read_description, write_model
+from langladder.models.saving import ARRAYS, READING, Saved, write_model
 from langladder.text.labelled.questions import Question
 from langladder.text.words.normalisation import Normalisation
 from langladder.text.words.segmentation import (
@@ -114,9 +114,9 @@ class SlidingWindow(Reader):
         artefacts.write_json(folder / READING, self.reading())
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """See `Reader.load`."""
-        model: Self = cls(read_description(folder, cls, cls.SIZES, cls.WHAT).config)  # type: ignore[arg-type]
+    def from_saved(cls, saved: Saved, folder: Path) -> Self:
+        """See `Model.from_saved`."""
+        model = cls(saved.config)  # type: ignore[arg-type]
         if arrays := artefacts.read_arrays(path := Path(folder) / ARRAYS):
             raise InputError(f"{path}: has {', '.join(arrays)[:100]}; a sliding window has no arrays")
         model.threshold = read_threshold(folder)

@@ -27,7 +27,7 @@ from langladder.models.classification.classifier import read_reading
 from langladder.models.encoders.bert_features import BERTFeatures, BERTFeaturesConfig, GrownFromBERT, framed
 from langladder.models.encoders.encoder import padded
 from langladder.models.growing import TOKENIZER, start_linear
-from langladder.models.saving import READING
+from langladder.models.saving import READING, Saved
 from langladder.models.tagging.network_tagger import NetworkTagger
 from langladder.models.trial import words
 from langladder.nn.crf import CRF
@@ -131,9 +131,9 @@ class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
         self.tokenizer.save(folder / TOKENIZER)
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """See `Tagger.load`."""
-        network = super().load(folder)
+    def from_saved(cls, saved: Saved, folder: Path) -> Self:
+        """See `Model.from_saved`."""
+        network = super().from_saved(saved, folder)
         tags, _ = read_reading(folder, set(), network.number_of_labels)
         path = Path(folder) / TOKENIZER
         tokenizer = Tokenizer.load(path)

@@ -15,7 +15,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.progress import Stopwatch
 from langladder.models.classification.classifier import read_reading
 from langladder.models.making import ModelSettings, TrainingResult
-from langladder.models.saving import ARRAYS, READING, read_description, write_model
+from langladder.models.saving import ARRAYS, READING, Saved, write_model
 from langladder.models.tagging.tagger import Sentences, Tagger
 from langladder.nn.crf import Chain, marginals, viterbi
 from langladder.text.labelled.labelled import Tagged
@@ -103,14 +103,13 @@ class CountedTagger(Tagger):
         artefacts.write_json(folder / READING, {"labels": self.tags, **self.lists()})
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """See `Tagger.load`."""
-        saved = read_description(folder, cls, cls.SIZES, cls.WHAT)
-        tags, reading = read_reading(folder, set(saved.kind.KEYS), saved.sizes[0])
-        tagger: Self = saved.kind(saved.config, tags)
+    def from_saved(cls, saved: Saved, folder: Path) -> Self:
+        """See `Model.from_saved`."""
+        tags, reading = read_reading(folder, set(cls.KEYS), saved.sizes[0])
+        tagger: Self = cls(saved.config, tags)
         tagger.normalisation = saved.normalisation
         path = Path(folder) / ARRAYS
-        lists = {key: _strings(Path(folder) / READING, key, reading[key]) for key in saved.kind.KEYS}
+        lists = {key: _strings(Path(folder) / READING, key, reading[key]) for key in cls.KEYS}
         arrays = artefacts.read_arrays(path)
         try:
             _finite(arrays)

@@ -26,7 +26,7 @@ from langladder.ground import schema
 from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import read_reading
-from langladder.models.saving import READING
+from langladder.models.saving import READING, Saved
 from langladder.models.tagging.network_tagger import NetworkTagger
 from langladder.models.tagging.tagger_words import KEYS, SHAPES, Encoded, SentenceBatch, TaggerWords, words_from
 from langladder.models.tagging.word_features import rows_of_features
@@ -189,9 +189,9 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
         write_json(folder / READING, {"labels": self.tags, **self.words.description()})
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """See `Tagger.load`."""
-        network = super().load(folder)
+    def from_saved(cls, saved: Saved, folder: Path) -> Self:
+        """See `Model.from_saved`."""
+        network = super().from_saved(saved, folder)
         tags, reading = read_reading(folder, KEYS, network.number_of_labels)
         path = Path(folder) / READING
         words = words_from(path, reading)
