@@ -67,14 +67,18 @@ def columns(pages: Sequence[LanguageModelPage] | Sequence[EncoderPage]) -> list[
     units = {page.scores.word_unit for page in pages if isinstance(page, LanguageModelPage)}
     if not units:
         return page_columns(pages)
-    per_word, per_token, per_character, *rest = page_columns(pages)
-    units_text = "; ".join(map(description_of, sorted(units)))
-    per_word = replace(per_word, explanation=f"{per_word.explanation}. What counts as a word here: {units_text}")
-    if all(page.text_unit == "word" for page in pages):
-        return [per_word, per_token, per_character, *rest]
-    per_character = replace(per_character, brief=True, compared=True)
-    per_word = replace(per_word, brief=False, compared=False)
-    return [per_character, per_word, per_token, *rest]
+    found = {column.title: column for column in page_columns(pages)}
+    words = all(page.text_unit == "word" for page in pages)
+    title, units_text = (
+        f"perplexity per {'word' if words else 'grapheme'}",
+        "; ".join(map(description_of, sorted(units))),
+    )
+    per_word = found[title]
+    explanation = f"{per_word.explanation}. What counts as a word here: {units_text}"
+    found[title] = replace(per_word, explanation=explanation, brief=words, compared=words)
+    if words:
+        return [*found.values()]
+    return [replace(found.pop("bits per character"), brief=True, compared=True), *found.values()]
 
 
 def loss(page: LanguageModelPage | EncoderPage) -> float:
