@@ -17,7 +17,7 @@ import yaml
 from langladder.families import families
 from pipeline import ROOT
 
-FORKED = str(Path("tests", "dag", "forked.py"))  # the whole DAG in forks of one process
+FORKED = str(Path(__file__).with_name("forked.py"))  # the whole DAG in forks of one process
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 ENVIRONMENT = os.environ | {"PATH": PATH, "DVC_NO_ANALYTICS": "1"}
 ENVIRONMENT.pop("MLFLOW_TRACKING_URI", None)

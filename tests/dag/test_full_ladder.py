@@ -216,7 +216,7 @@ def test_every_rung_reaches_the_report(tmp_path: Path) -> None:
     run(project, sys.executable, "-c", MAKE)
     copy = project / "ladders" / "full"
     environment = ENVIRONMENT | {"PYTHONPATH": os.pathsep.join([str(copy / "src"), str(copy)]), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(project / FORKED)]
+    command = [sys.executable, FORKED]
     result = subprocess.run(command, cwd=copy, env=environment, text=True, capture_output=True, check=False)
     assert result.returncode == 0, result.stdout[-8000:] + result.stderr[-2000:]
     assert (project / "params.yaml").read_bytes() == before

@@ -4,11 +4,12 @@ import json
 import random
 import re
 import shlex
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import yaml
-from project_copy import run
+from project_copy import forking, run
 
 from langladder.faces.cli.new import SMALL_TEXT
 from pipeline import ROOT
@@ -52,13 +53,15 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     text = field_notes(50_000)
     (tmp_path / "lines.txt").write_text(text, encoding="utf-8")
     folder, said = tmp_path, {}
-    for command in commands():
-        if command[0] == "cd":
-            folder /= command[1]
-            for setting in ("user.name=Field", "user.email=field@example.org"):
-                run(folder, "git", "config", *setting.split("="))
-            continue
-        said[" ".join(command[:3])] = run(folder, *command)
+    with ExitStack() as stack:
+        for command in commands():
+            if command[0] == "cd":
+                folder /= command[1]
+                for setting in ("user.name=Field", "user.email=field@example.org"):
+                    run(folder, "git", "config", *setting.split("="))
+                stack.enter_context(forking(folder))
+                continue
+            said[" ".join(command[:3])] = run(folder, *command)
     assert "at most 200 kB of text, so params.yaml has size: tiny" in said["langladder new mine"]
     assert "Networks are not worth their time" in said["langladder advise"]
     assert "\ufffd" not in said["langladder generate models/lm/kneser_ney_5"]

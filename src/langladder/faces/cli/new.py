@@ -216,7 +216,7 @@ def stages_text(text: str) -> str:
     found += text[text.index("metrics:") :]
     for old, new in (
         (
-            "deps: [conf, params.yaml, pipeline, src/langladder, src/microworld, ",
+            "deps: [conf, params.yaml, pipeline, src/claims, src/langladder, src/microworld, ",
             "deps: [conf, params.yaml, requirements.txt, ",
         ),
         ("scenes: conf/scenes", "scenes: requirements.txt # needs no input files"),
