@@ -170,11 +170,11 @@ def test_other_questions_of_words_in_every_form(vectors: Path, tmp_path: Path) -
     assert (scored.covered, scored.pairs) == (3, 3)
 
 
-def test_older_folders_have_no_steps_and_strange_ones_are_refused(vectors: Path) -> None:
+def test_folders_without_steps_are_read_and_strange_steps_are_refused(vectors: Path) -> None:
     path = vectors / "words.json"
-    older = {key: value for key, value in read_json(path).items() if key != "normalisation"}
-    write_json(path, older)
+    bare = {key: value for key, value in read_json(path).items() if key != "normalisation"}
+    write_json(path, bare)
     assert load_vectors(vectors).normalisation == Normalisation()
-    write_json(path, older | {"normalisation": ["upper"]})
+    write_json(path, bare | {"normalisation": ["upper"]})
     with pytest.raises(InputError, match=r"words\.json: normalisation"):
         load_vectors(vectors)

@@ -69,7 +69,7 @@ class Timing(Part):
     model_config = ConfigDict(allow_inf_nan=False)
 
     seconds: float | None = None
-    processor_seconds: float | None = None  # of all threads; None: trained on a GPU, or before this was measured
+    processor_seconds: float | None = None  # of all threads; None: trained on a GPU
     tokens_per_second: float | None = None
     peak_memory_bytes: int | None = None
     run: str | None = None  # MLflow run id or address

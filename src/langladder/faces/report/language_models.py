@@ -69,13 +69,10 @@ def columns(pages: Sequence[LanguageModelPage] | Sequence[EncoderPage]) -> list[
         return page_columns(pages)
     found = {column.title: column for column in page_columns(pages)}
     words = all(page.text_unit == "word" for page in pages)
-    title, units_text = (
-        f"perplexity per {'word' if words else 'grapheme'}",
-        "; ".join(map(description_of, sorted(units))),
-    )
-    per_word = found[title]
-    explanation = f"{per_word.explanation}. What counts as a word here: {units_text}"
-    found[title] = replace(per_word, explanation=explanation, brief=words, compared=words)
+    title = f"perplexity per {'word' if words else 'grapheme'}"
+    counted = "; ".join(map(description_of, sorted(units)))
+    explanation = f"{found[title].explanation}. What counts as a word here: {counted}"
+    found[title] = replace(found[title], explanation=explanation, brief=words, compared=words)
     if words:
         return [*found.values()]
     return [replace(found.pop("bits per character"), brief=True, compared=True), *found.values()]
