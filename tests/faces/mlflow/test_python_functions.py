@@ -322,7 +322,7 @@ def test_a_folder_from_elsewhere_is_not_trusted(tmp_path: Path) -> None:
 
 def test_a_recogniser_is_used_by_its_class(tmp_path: Path) -> None:
     CTCRecognizer(CTCConfig(width=8), 3, len(ALPHABET)).save(tmp_path / "ctc")
-    with pytest.raises(InputError, match="a model of family transcriber, which is used by its class: see README"):
+    with pytest.raises(InputError, match="a model of family transcriber, which is used by its class: see its README"):
         _load_pyfunc(tmp_path / "ctc")
 
 

@@ -294,7 +294,7 @@ def load(path: str | Path, _: Any = None) -> ModelFunction[Any]:
     kind = function_of(folder)
     if kind is None:
         family = kind_of(folder)
-        why = f"a model of family {family}, which is used by its class: see README.md" if family else "no model"
+        why = f"a model of family {family}, which is used by its class: see its README.md" if family else "no model"
         raise InputError(f"{folder}: {why}; expected a folder such as models/lm/gpt")
     return kind.load(folder)
 
