@@ -1,4 +1,4 @@
-"""Figures of readers by hand: exact match, F₁, questions without an answer, kinds of question, what is shown."""
+"""Figures of readers by hand: exact match, F₁, questions without an answer, kinds of question."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -59,9 +59,6 @@ def test_golden_scores_of_four_questions() -> None:
         ("who", 1, 0.0),
         ("where", 1, 1.0),
     ]
-    shown = {one.question: one for one in page.shown}
-    assert shown["what did anna see ?"].before == "anna saw the " and shown["what did anna see ?"].exact
-    assert shown["where did peter sleep ?"].gold == [""] and shown["where did peter sleep ?"].after == TEXT
     assert page.figures()["no_answer"] == 0.5 and ReaderPage.model_validate(page.model_dump(mode="json")) == page
 
 

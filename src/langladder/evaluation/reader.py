@@ -21,14 +21,10 @@ from langladder.evaluation.page import (
 from langladder.evaluation.predictions import Prediction, rounded
 from langladder.evaluation.significance import ratio_interval, share_interval
 from langladder.ground.errors import InputError
-from langladder.models.reading.reader import Found, Reader
+from langladder.models.reading.reader import Reader
 from langladder.text.labelled.questions import Question, exact_match, word_f1
 
-EXAMPLES = 8  # number of shown questions, half of them with mistakes if there are enough
-
 KINDS = 8  # first words of questions that have separate rows; the rest is "other"
-
-AROUND = 400  # characters of a paragraph that are shown before and after an answer
 
 
 class ReaderScores(Measured):
@@ -117,18 +113,6 @@ class KindOfQuestion(Measured):
     f1: float
 
 
-class AnsweredQuestion(Measured):
-    """A test question: the paragraph around the answer, and the right answers ("" for no answer)."""
-
-    before: str
-    said: str
-    after: str
-    question: str
-    gold: list[str]
-    exact: bool
-    f1: float
-
-
 class ReaderPage(Page):
     """The page of one reader.
 
@@ -139,7 +123,7 @@ class ReaderPage(Page):
 
     trained_on = "rows"
     sampled = "questions"
-    detail: ClassVar[Excluded] = {"right": True, "shown": True}
+    detail: ClassVar[Excluded] = {"right": True}
 
     parameters: Annotated[int, parameter_count("numbers of the model")]
     work: Annotated[Work | None, Metrics()] = None
@@ -159,7 +143,6 @@ class ReaderPage(Page):
     scores: Annotated[ReaderScores, Metrics()]
     kinds: list[KindOfQuestion]
     right: list[float] = Field(default_factory=list)
-    shown: list[AnsweredQuestion] = Field(default_factory=list)
 
     @property
     def items(self) -> int | None:
@@ -208,7 +191,6 @@ def evaluate_reader(
         scores=scores_of(exact, f1, np.array([bool(one.answers) for one in test])),
         kinds=_kinds(test, exact, f1),
         right=[round(float(value), 6) for value in f1],
-        shown=_examples(test, found, exact, f1),
     )
 
 
@@ -242,26 +224,3 @@ def _kinds(test: Sequence[Question], exact: np.ndarray, f1: np.ndarray) -> list[
         )
         for word in dict.fromkeys([*common, *kinds.tolist()])
     ]
-
-
-def _examples(
-    test: Sequence[Question], found: Sequence[Found], exact: np.ndarray, f1: np.ndarray
-) -> list[AnsweredQuestion]:
-    """The first mistakes, up to half, then the first that are right, in the order of the test."""
-    wrong = np.flatnonzero(exact == 0)[: EXAMPLES // 2].tolist()
-    chosen = wrong + np.flatnonzero(exact == 1)[: EXAMPLES - len(wrong)].tolist()
-    return [_answered(test[i], found[i], bool(exact[i]), float(f1[i])) for i in sorted(chosen)]
-
-
-def _answered(one: Question, found: Found, exact: bool, f1: float) -> AnsweredQuestion:
-    start = max(found.start, 0)
-    end = start + (len(found.text) if found.start >= 0 else 0)
-    return AnsweredQuestion(
-        before=one.context[max(0, start - AROUND) : start],
-        said=found.text,
-        after=one.context[end : end + AROUND],
-        question=one.question,
-        gold=list(dict.fromkeys(one.gold())),
-        exact=exact,
-        f1=f1,
-    )

@@ -1,8 +1,9 @@
-"""Readers in the report: the table's columns, spans marked in their paragraphs, options apart from spans."""
+"""Readers in the report: the table's columns, answers beside their paragraphs, options apart from spans."""
 
 from typing import Any
 
-from langladder.evaluation.reader import AnsweredQuestion, KindOfQuestion, ReaderPage, ReaderScores
+from langladder.evaluation.predictions import Prediction
+from langladder.evaluation.reader import KindOfQuestion, ReaderPage, ReaderScores
 from langladder.faces.report.inputs import Entry, Meta, ReportInputs, RungMetadata
 from langladder.faces.report.page import build_page
 from langladder.faces.report.readers import columns, loss, sections
@@ -15,15 +16,13 @@ SCORES = {
 }  # fmt: skip
 
 
+ANSWERS = [
+    Prediction(0, "where ?", "paris", "paris", right=True, score=1.0, context="<i>in</i> paris ."),
+    Prediction(1, "who ?", "anna | the girl", "girl", right=False, score=0.667, context="a b"),
+]
+
+
 def page(name: str, f1: float, options: float | None = None, **scores: Any) -> ReaderPage:
-    shown = [
-        AnsweredQuestion(
-            before="<i>in</i> ", said="paris", after=" .", question="where ?", gold=["paris"], exact=True, f1=1
-        ),
-        AnsweredQuestion(
-            before="a", said="", after=" b", question="who ?", gold=["anna", "the girl"], exact=False, f1=0
-        ),
-    ]
     return ReaderPage(
         name=name,
         approach="matching words",
@@ -32,22 +31,22 @@ def page(name: str, f1: float, options: float | None = None, **scores: Any) -> R
         scores=ReaderScores.model_validate(SCORES | {"f1": f1} | scores),
         kinds=[KindOfQuestion(word="where", questions=100, exact=0.5, f1=f1)],
         right=[f1] * 100,
-        shown=shown,
     )
 
 
 def report(*pages: ReaderPage) -> ReportInputs:
-    rungs = [Entry(one, RungMetadata(title=one.name.upper())) for one in pages]
+    rungs = [Entry(one, RungMetadata(title=one.name.upper()), predictions=ANSWERS) for one in pages]
     nothing: dict[str, Any] = {"text": {}, "parallel": {}}
     return ReportInputs(
         meta=Meta(), families=[families()["reader"]], rungs={"reader": rungs}, data=nothing, tokenizers=nothing
     )
 
 
-def test_the_page_marks_spans_and_escapes_paragraphs() -> None:
+def test_answers_stand_beside_their_escaped_paragraphs() -> None:
     html = build_page(report(page("window", 0.4), page("span", 0.9), page("chooser", 0.7, options=4.0)))
-    assert "&lt;i&gt;in&lt;/i&gt;" in html and "<i>in</i>" not in html and "<mark>paris</mark>" in html
-    assert "anna | the girl" in html and "no answer" in html and "Kinds of question" in html
+    assert "&lt;i&gt;in&lt;/i&gt;" in html and "<i>in</i>" not in html
+    assert "anna | the girl" in html and "66.7 %" in html and "Kinds of question" in html
+    assert 'href="#predictions"' in html and 'id="predictions"' in html
     assert "SPAN (90.0 %) is better than every other rung" in html
     assert "Readers that find spans" in html and "Readers that choose among options" not in html  # it is alone
 

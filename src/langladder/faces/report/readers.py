@@ -1,18 +1,17 @@
-"""What the report tells of readers: their table, which differences mean something, kinds of question, answers."""
+"""Readers in the report: which differences mean something, kinds of question."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
 
-from langladder.evaluation.reader import AnsweredQuestion, ReaderPage
+from langladder.evaluation.reader import ReaderPage
 from langladder.evaluation.significance import paired_randomisation
-from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.labels import Paired, paired, ranked
 from langladder.faces.report.plots import score_plot
 from langladder.faces.report.section import Column, Section, in_two_widths, page_columns
-from langladder.faces.report.selection import aligned, choice
+from langladder.faces.report.selection import aligned
 
 
 def loss(page: ReaderPage) -> float:
@@ -21,7 +20,7 @@ def loss(page: ReaderPage) -> float:
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
-    """Every reader: which differences mean something, its kinds of question, its answers."""
+    """Every reader: which differences mean something, its kinds of question."""
     rungs = inputs.rungs_with(family, ReaderPage)
     if not rungs:
         return
@@ -37,26 +36,12 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         "dots": in_two_widths(dots),
         "paired": [(what, _compared(some)) for what, some in zip(("spans", "options"), among, strict=True)],
         "kinds": aligned(rungs, lambda page: [((one.word, one.questions), one) for one in page.kinds]),
-        "answers": [(rung, list(map(_answer, rung.page.shown))) for rung in rungs],
-        "chosen": choice(rungs, loss, 1, most=2),
     }
     yield Section("questions", "Questions about paragraphs", "readers.html.j2", context)
 
 
 def _compared(rungs: Sequence[Entry[ReaderPage]]) -> Paired | None:
     return paired(rungs, lambda page: np.array(page.right), lambda page: page.scores.f1, paired_randomisation)
-
-
-def _answer(one: AnsweredQuestion) -> dict[str, object]:
-    return {
-        "before": one.before,
-        "said": one.said,
-        "after": one.after,
-        "question": one.question,
-        "gold": " | ".join(one.gold) or "no answer",
-        "exact": one.exact,
-        "f1": numbers.share(one.f1),
-    }
 
 
 def columns(pages: Sequence[ReaderPage]) -> list[Column[ReaderPage]]:
