@@ -23,19 +23,19 @@ TEST = [
 
 
 class Told(Reader):
-    """Says what it was told to."""
+    """Returns fixed answers."""
 
     approach = "told"
 
-    def __init__(self, said: list[Found], chooses: bool = False) -> None:
-        self.said, self._chooses = said, chooses
+    def __init__(self, answers: list[Found], chooses: bool = False) -> None:
+        self.answers, self._chooses = answers, chooses
 
     @property
     def chooses(self) -> bool:
         return self._chooses
 
     def candidates(self, questions, count):  # noqa: ARG002
-        return [[one] if one.text else [] for one in self.said]
+        return [[one] if one.text else [] for one in self.answers]
 
     def number_of_parameters(self) -> int:
         return 7
@@ -59,9 +59,9 @@ def test_golden_scores_of_four_questions() -> None:
         ("who", 1, 0.0),
         ("where", 1, 1.0),
     ]
-    shown = {one.question: one for one in page.shown}
-    assert shown["what did anna see ?"].before == "anna saw the " and shown["what did anna see ?"].exact
-    assert shown["where did peter sleep ?"].gold == [""] and shown["where did peter sleep ?"].after == TEXT
+    questions = {one.question: one for one in page.shown}
+    assert questions["what did anna see ?"].before == "anna saw the " and questions["what did anna see ?"].exact
+    assert questions["where did peter sleep ?"].gold == [""] and questions["where did peter sleep ?"].after == TEXT
     assert page.figures()["no_answer"] == 0.5 and ReaderPage.model_validate(page.model_dump(mode="json")) == page
 
 

@@ -13,7 +13,7 @@ from langladder.models.saving import MOVED
 from pipeline import ROOT
 
 
-def test_a_model_saved_when_its_module_was_elsewhere_is_read(tmp_path: Path) -> None:
+def test_a_model_saved_before_its_module_moved_is_loaded(tmp_path: Path) -> None:
     model = GPT(GPT.Config(context=8, width=8, layers=1, heads=2), 20)
     model.save(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
@@ -27,7 +27,7 @@ def test_a_model_saved_when_its_module_was_elsewhere_is_read(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("module", sorted(set(MOVED.values())))
-def test_what_has_moved_is_there(module: str) -> None:
+def test_moved_modules_exist(module: str) -> None:
     assert (ROOT / "src" / module.replace(".", "/")).with_suffix(".py").is_file()
 
 
