@@ -10,7 +10,7 @@ EXAMPLES = 10  # of each path, and as many that break the description
 
 
 def answered_as_described(app: FastAPI, change: Callable[[str, dict[str, Any]], None], strict: bool = True) -> set[str]:
-    """Ask each path of an application what its description allows, and what it forbids; returns the paths.
+    """Send each path of an application requests that its description allows and forbids; return the paths.
 
     Args:
         change: path, body → changes the body in place, so that its answer takes milliseconds.
@@ -36,10 +36,10 @@ def answered_as_described(app: FastAPI, change: Callable[[str, dict[str, Any]], 
                 database=None,
                 suppress_health_check=list(HealthCheck),
             )
-            def asked(case: Any) -> None:
+            def check_case(case: Any) -> None:
                 if isinstance(case.body, dict):
                     change(case.path, case.body)
                 case.call_and_validate(checks=wanted, timeout=120)  # the first answer imports a lot
 
-            asked()
+            check_case()
     return paths

@@ -13,7 +13,7 @@ import pytest
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """No file can grow beyond `size` bytes inside, as where a disk is full."""
+    """Inside, no file can exceed `size` bytes, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

@@ -37,13 +37,13 @@ VALUES: list[Any] = [
 
 @contextmanager
 def little_memory(room: int = ROOM) -> Iterator[None]:
-    """Nothing inside may take more than `room` bytes of addresses; elsewhere than on Linux there is no bound."""
+    """Nothing inside may take more than `room` bytes of addresses; outside Linux there is no limit."""
     if not sys.platform.startswith("linux"):
         yield
         return
-    taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    in_use = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (taken + room, hard))
+    resource.setrlimit(resource.RLIMIT_AS, (in_use + room, hard))
     try:
         yield
     finally:
@@ -78,16 +78,16 @@ def strange_json(draw: st.DrawFn, value: Any) -> bytes:
 
 
 def _changed(draw: st.DrawFn, value: Any) -> Any:
-    places: list[int | str] = (
+    keys: list[int | str] = (
         list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
     )
-    if not places or draw(st.integers(0, 4)) == 0:
+    if not keys or draw(st.integers(0, 4)) == 0:
         return deepcopy(draw(st.sampled_from(VALUES) | st.integers() | st.text(max_size=5)))
-    place = draw(st.sampled_from(places))
+    key = draw(st.sampled_from(keys))
     if draw(st.integers(0, 7)) == 0:
-        del value[place]
+        del value[key]
         return value
-    value[place] = _changed(draw, value[place])
+    value[key] = _changed(draw, value[key])
     return value
 
 

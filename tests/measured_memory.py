@@ -18,7 +18,7 @@ def write_words(path: Path) -> None:
 
 
 def measured(script: str, path: Path, memory: int) -> tuple[int, str]:
-    """Bytes held and the hash that a script prints, which is told a path and the memory granted (0: any)."""
+    """Bytes held and the hash that a script prints; its arguments are a path and the granted memory (0: any)."""
     command = [sys.executable, "-c", script, str(path), str(memory)]
     peak, digest = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     return int(peak), digest

@@ -81,15 +81,15 @@ class Web(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def web_server(folder: Path, *, parts: bool = True, breaks: int = 0) -> Iterator[tuple[str, type[Web]]]:
-    """A web server of a folder: its address, and what tells of it."""
-    told = type("Told", (Web,), {"parts": parts, "breaks": breaks, "asked": []})
+    """A web server of a folder: its address, and the handler class, which records the requests."""
+    handler_type = type("Told", (Web,), {"parts": parts, "breaks": breaks, "asked": []})
 
-    def handler(*given: Any) -> Web:
-        return told(*given, directory=str(folder))  # type: ignore[no-any-return]
+    def handler(*arguments: Any) -> Web:
+        return handler_type(*arguments, directory=str(folder))  # type: ignore[no-any-return]
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}", told
+        yield f"http://127.0.0.1:{server.server_address[1]}", handler_type
         server.shutdown()
         thread.join()

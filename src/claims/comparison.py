@@ -122,8 +122,8 @@ class Comparison(Experiment[C]):
             for name, change in config.changes().items():
                 outcomes = [measure(base, change, number) for number in seeds]
                 by[name] = gathered([values for _, values in outcomes], self.metrics, outcomes[0][0])
-                said = ", ".join(f"{self.metrics[key].label} {by[name].mean(key):.3f}" for key in self._columns())
-                progress(f"{self.title(base)}, {self.variant_title(name)}: {said}")
+                summary = ", ".join(f"{self.metrics[key].label} {by[name].mean(key):.3f}" for key in self._columns())
+                progress(f"{self.title(base)}, {self.variant_title(name)}: {summary}")
         return self.findings(found, self.levels(data))
 
     def title(self, base: Any) -> str:
@@ -212,16 +212,16 @@ class Comparison(Experiment[C]):
         key = expected.metric or self.config.metric
         metric = self.metrics[key]
         of = "" if key == self.config.metric else f"{metric.label}, "
-        verdicts, said = {}, {}
+        verdicts, texts = {}, {}
         for name in expected.names:
             other, against = self._other(expected, name, by, found or {}, levels or {})
             gain = self._gain(by[name], other, key, expected)
             text = f"{lead}{of}{self.variant_title(name)} against {against}"
             verdicts[name] = expected.judged(gain._replace(what=text))
             points = key in by[name].items and by[name].items[key].dtype == bool
-            said[name] = f"{text} {_statement(gain if metric.more_is_better else -gain, expected, points=points)}"
-        shown = expected.each or [min(verdicts, key=lambda name: (not verdicts[name].holds, self._cost(by[name], key)))]
-        return (every if expected.each else some)(verdicts.values()), "; ".join(said[name] for name in shown)
+            texts[name] = f"{text} {_statement(gain if metric.more_is_better else -gain, expected, points=points)}"
+        named = expected.each or [min(verdicts, key=lambda name: (not verdicts[name].holds, self._cost(by[name], key)))]
+        return (every if expected.each else some)(verdicts.values()), "; ".join(texts[name] for name in named)
 
     def _lead(self, base: str) -> str:
         """The title of a base as a prefix, if there are several bases."""
@@ -285,10 +285,10 @@ class Comparison(Experiment[C]):
     def _gates(self, found: Found, levels: Levels) -> Iterator[Verdict]:
         """The conditions of a verdict: those in `given`, and that the networks have learned."""
         config = self.config
-        for base, given in self._each(config.given):
-            verdict, said = self.judged(given, found[base], found, levels, lead=self._lead(base))
+        for base, condition in self._each(config.given):
+            verdict, text = self.judged(condition, found[base], found, levels, lead=self._lead(base))
             lacking = f"; {verdict.reason}" if verdict.reason else ""
-            yield Verdict(verdict.holds or None, f"{said}, where {given.outcome} is needed{lacking}")
+            yield Verdict(verdict.holds or None, f"{text}, where {condition.outcome} is needed{lacking}")
         compared = {one.metric or config.metric for one in (*config.expect, *config.given) if one.than == BASELINE}
         for base, expected in self._each(config.expect):
             named = expected.than in found[base] and expected.outcome != "better"
@@ -358,7 +358,7 @@ def gathered(values: Sequence[Values], metrics: Iterable[str], parameters: int) 
     for metric in metrics:
         kept: list[Any] = [one[metric] for one in values if metric in one]
         if kept and isinstance(kept[0], Mapping):
-            curves[metric] = {place: [one[place] for one in kept if place in one] for place in kept[0]}
+            curves[metric] = {point: [one[point] for one in kept if point in one] for point in kept[0]}
             continue
         if kept and isinstance(kept[0], np.ndarray):
             items[metric] = np.stack(kept)  # (S, N)
@@ -376,7 +376,7 @@ def _number(value: float) -> str:
 
 def _positive(curve: Mapping[Any, list[float]]) -> dict[Any, list[float]]:
     """The value for a log axis."""
-    return {place: [value if value > 0 else math.nan for value in values] for place, values in curve.items()}
+    return {index: [value if value > 0 else math.nan for value in values] for index, values in curve.items()}
 
 
 def _statement(apart: Difference, expected: Expectation, *, points: bool) -> str:

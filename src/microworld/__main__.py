@@ -73,9 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         exit code: 0; 1 after an error, which is one line on the standard error.
     """
-    given = parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
-        COMMANDS[given.command](given)
+        COMMANDS[options.command](options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -89,26 +89,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 # ---- draw
 
 
-def draw(given: argparse.Namespace) -> None:
+def draw(options: argparse.Namespace) -> None:
     """Print what is drawn, or write it to a new file."""
-    if given.format == "parquet" and given.out is None:
+    if options.format == "parquet" and options.out is None:
         raise ValueError("--format parquet needs --out FOLDER")
-    if given.jobs < 1:
-        raise ValueError(f"--jobs {given.jobs}: expected at least 1")
-    if given.out is None:
-        sys.stdout.writelines(_text(given, _tables(given)))
+    if options.jobs < 1:
+        raise ValueError(f"--jobs {options.jobs}: expected at least 1")
+    if options.out is None:
+        sys.stdout.writelines(_text(options, _tables(options)))
         return
-    path = given.out / f"{given.split}.{'txt' if given.format == 'text' else 'parquet'}"
+    path = options.out / f"{options.split}.{'txt' if options.format == 'text' else 'parquet'}"
     if path.exists():
         raise ValueError(f"{path} exists already; choose another folder with --out")
-    given.out.mkdir(parents=True, exist_ok=True)
+    options.out.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        if given.format == "text":
+        if options.format == "text":
             with part.open("w", encoding="utf-8", newline="\n") as file:
-                file.writelines(_text(given, _tables(given)))
+                file.writelines(_text(options, _tables(options)))
         else:
-            tables = _tables(given)
+            tables = _tables(options)
             first = next(tables)
             with pq.ParquetWriter(part, first.schema) as writer:
                 for table in (first, *tables):
@@ -118,27 +118,29 @@ def draw(given: argparse.Namespace) -> None:
         part.unlink(missing_ok=True)
 
 
-def _tables(given: argparse.Namespace) -> Iterator[pa.Table]:
+def _tables(options: argparse.Namespace) -> Iterator[pa.Table]:
     """Shard by shard."""
-    counts, split = SIZES[given.size], SPLITS.index(given.split)
-    if given.pairs:
-        yield draw_pairs(given.seed, given.split, counts.pairs[split])
-    elif given.labels:
-        yield pa.Table.from_pylist(list(draw_labels(given.seed, given.split, counts.labelled[split], given.labels)))
-    elif given.tags:
-        yield pa.Table.from_pylist(list(draw_tags(given.seed, given.split, counts.tagged[split], given.tags)))
+    counts, split = SIZES[options.size], SPLITS.index(options.split)
+    if options.pairs:
+        yield draw_pairs(options.seed, options.split, counts.pairs[split])
+    elif options.labels:
+        yield pa.Table.from_pylist(
+            list(draw_labels(options.seed, options.split, counts.labelled[split], options.labels))
+        )
+    elif options.tags:
+        yield pa.Table.from_pylist(list(draw_tags(options.seed, options.split, counts.tagged[split], options.tags)))
     else:
-        yield from draw_shards(given.seed, given.split, counts.stories[split], given.jobs)
+        yield from draw_shards(options.seed, options.split, counts.stories[split], options.jobs)
 
 
-def _text(given: argparse.Namespace, tables: Iterator[pa.Table]) -> Iterator[str]:
+def _text(options: argparse.Namespace, tables: Iterator[pa.Table]) -> Iterator[str]:
     last = None
     for table in tables:
-        if given.pairs:
+        if options.pairs:
             yield from (f"{row['source']}\t{row['target']}\n" for row in table.to_pylist())
-        elif given.labels:
+        elif options.labels:
             yield from (f"{row['label']}\t{row['text']}\n" for row in table.to_pylist())
-        elif given.tags:
+        elif options.tags:
             for number, row in enumerate(table.to_pylist()):
                 words = zip(row["words"], row["tags"], strict=True)
                 yield "\n" * (number > 0) + "".join(f"{word}\t{tag}\n" for word, tag in words)
@@ -151,37 +153,37 @@ def _text(given: argparse.Namespace, tables: Iterator[pa.Table]) -> Iterator[str
 # ---- score, floors, next
 
 
-def score(given: argparse.Namespace) -> None:
+def score(options: argparse.Namespace) -> None:
     """Print log P of each line, a tab, and the line; stories as in the file."""
     here = world()
-    for number, (first, story) in enumerate(_stories(given.file)):
-        reading = _read(here, given.file, first, story)
+    for number, (first, story) in enumerate(_stories(options.file)):
+        reading = _read(here, options.file, first, story)
         print("\n" * (number > 0), end="")
         for line, log_probs in zip(story, reading, strict=True):
             print(f"{sum(log_probs):.6f}\t{' '.join(line)}")
 
 
-def floors(given: argparse.Namespace) -> None:
+def floors(options: argparse.Namespace) -> None:
     """Print the floor of readers of the last lines, and of the whole story."""
-    here, found = world(), list(_stories(given.file))
-    if min(given.seen) < 0 or given.lines < 1:
+    here, found = world(), list(_stories(options.file))
+    if min(options.seen) < 0 or options.lines < 1:
         raise ValueError("--seen is 0 or more lines, --lines at least 1")
     if not found:
-        raise ValueError(f"{given.file}: there is no story")
-    exact = [[sum(line) for line in _read(here, given.file, first, story)] for first, story in found]
+        raise ValueError(f"{options.file}: there is no story")
+    exact = [[sum(line) for line in _read(here, options.file, first, story)] for first, story in found]
     stories = [story for _, story in found]
     print("lines seen\tnats per word\tstandard error\tperplexity per word")
-    for seen in sorted(set(given.seen)):
-        floor = window_floor(here, stories, seen, given.lines, Random(given.seed), ends=given.ends)
+    for seen in sorted(set(options.seen)):
+        floor = window_floor(here, stories, seen, options.lines, Random(options.seed), ends=options.ends)
         print(f"{seen}\t{floor.nats:.4f}\t{floor.error:.4f}\t{floor.perplexity:.2f}", flush=True)
-    floor = document_floor(exact, stories, ends=given.ends)
+    floor = document_floor(exact, stories, ends=options.ends)
     print(f"all\t{floor.nats:.4f}\t{floor.error:.4f}\t{floor.perplexity:.2f}")
 
 
-def next_words(given: argparse.Namespace) -> None:
+def next_words(options: argparse.Namespace) -> None:
     """Print the likeliest next words with their probabilities; a line of the story ends where it must."""
     here, lines, line = world(), list[list[str]](), list[str]()
-    text = sys.stdin.read() if given.text is None else given.text
+    text = sys.stdin.read() if options.text is None else options.text
     for word in text.split():
         line.append(word)
         readers = here.begun(lines, line)
@@ -191,7 +193,7 @@ def next_words(given: argparse.Namespace) -> None:
             lines.append(line)
             line = []
     chances = here.next_words(here.begun(lines, line))
-    for word, p in sorted(chances.items(), key=lambda pair: (-pair[1], pair[0]))[: given.top]:
+    for word, p in sorted(chances.items(), key=lambda pair: (-pair[1], pair[0]))[: options.top]:
         print(f"{p:.6f}\t{word}")
 
 
@@ -224,10 +226,10 @@ def _read(here: World, name: str, first: int, story: Story) -> list[list[float]]
         return reading.log_probs
     name = "standard input" if name == "-" else name
     for number, line in enumerate(story):
-        for place, readers in enumerate(here.prefixes(story[:number], line)):
+        for end, readers in enumerate(here.prefixes(story[:number], line)):
             if not readers:
-                instead = _instead(here, story[:number], line[: place - 1])
-                word = f'"{line[place - 1]}" (word {place})'
+                instead = _instead(here, story[:number], line[: end - 1])
+                word = f'"{line[end - 1]}" (word {end})'
                 raise ValueError(f"{name}:{first + number}: {word} cannot stand here{instead}")
         if not here.begun(story[: number + 1]):
             instead = _instead(here, story[:number], line)
@@ -244,9 +246,9 @@ def _instead(here: World, lines: Story, line: Sequence[str]) -> str:
 # ---- check
 
 
-def check_files(given: argparse.Namespace) -> None:
+def check_files(options: argparse.Namespace) -> None:
     """Check rules, with all that can be remembered, and translations, with all forms."""
-    for path in given.files:
+    for path in options.files:
         rules = read_rules(path)
         if rules.translates:
             Translation(world(), path)

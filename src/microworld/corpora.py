@@ -167,26 +167,26 @@ def draw_tags(seed: int, split: str, count: int, task: Tagging) -> Iterator[dict
         assert reading is not None
         for line, kinds in zip(story[: count - drawn], reading.kinds, strict=False):
             tag = part_of_speech if task == "pos" else _entity
-            yield {"words": line.words, "tags": [tag(line.words, kinds, place) for place in range(len(kinds))]}
+            yield {"words": line.words, "tags": [tag(line.words, kinds, index) for index in range(len(kinds))]}
             drawn += 1
 
 
-def part_of_speech(words: list[str], kinds: list[str], place: int) -> str:
+def part_of_speech(words: list[str], kinds: list[str], index: int) -> str:
     """The universal part of speech (Nivre et al. 2020) of a word of a line, from what `World.read` says of the line."""
-    kind = kinds[place].partition(".")[0]
+    kind = kinds[index].partition(".")[0]
     if kind != "word" and kind in TAGS:
         # france is a name that follows from paris, french a word that does
-        return "NOUN" if words[place] in _languages() else TAGS[kind]
-    if words[place] == "her" and kinds[place + 1].startswith(("LOOK", "ROLETHING")):
+        return "NOUN" if words[index] in _languages() else TAGS[kind]
+    if words[index] == "her" and kinds[index + 1].startswith(("LOOK", "ROLETHING")):
         return "DET"
-    if words[place] not in _function_words():
-        raise RuleError(f"function_words.tsv: expected a row with the part of speech of {words[place]}")
-    return _function_words()[words[place]]
+    if words[index] not in _function_words():
+        raise RuleError(f"function_words.tsv: expected a row with the part of speech of {words[index]}")
+    return _function_words()[words[index]]
 
 
-def _entity(words: list[str], kinds: list[str], place: int) -> str:
-    kind = ENTITIES.get(kinds[place].partition(".")[0], "")
-    return f"B-{kind}" if kind and words[place] not in _languages() else "O"
+def _entity(words: list[str], kinds: list[str], index: int) -> str:
+    kind = ENTITIES.get(kinds[index].partition(".")[0], "")
+    return f"B-{kind}" if kind and words[index] not in _languages() else "O"
 
 
 NAMED = {"person": "PER", "place": "LOC", "organisation": "ORG"}
@@ -211,7 +211,7 @@ def _named(rule: Rule, words: Iterator[str], ways: Iterator[int]) -> list[tuple[
     for symbol in rule.ways[next(ways)]:
         found += _named(symbol, words, ways) if isinstance(symbol, Rule) else [(next(words), "O")]
     if kind := NAMED.get(rule.call.rule):
-        return [(word, f"{'I' if place else 'B'}-{kind}") for place, (word, _) in enumerate(found)]
+        return [(word, f"{'I' if index else 'B'}-{kind}") for index, (word, _) in enumerate(found)]
     return found
 
 

@@ -173,7 +173,7 @@ class World:
     # ---- reading
 
     def reader(self, memory: Memory | None = None, belief: np.ndarray | None = None) -> Reader:
-        """A reader who has read nothing, or who knows what is given."""
+        """A reader who has read nothing, or with this memory and this belief."""
         return Reader(memory or Memory(), self.prior if belief is None else belief)
 
     def read(self, lines: Iterable[Sequence[str]]) -> Reading | None:
@@ -305,7 +305,7 @@ class World:
             one = way[0]
             if isinstance(one, str):
                 fixed.setdefault(one, []).append(number)
-            elif isinstance(one, DrawnWord) and not one.given:
+            elif isinstance(one, DrawnWord) and not one.condition:
                 for word in one.forms[-1].words:
                     fixed.setdefault(word, []).append(number)
             else:
@@ -398,22 +398,22 @@ class World:
             readers, _ = self.advance(readers, word)
         return readers
 
-    def hidden_word(self, lines: Sequence[Sequence[str]], line: int, place: int) -> dict[str, float]:
+    def hidden_word(self, lines: Sequence[Sequence[str]], line: int, index: int) -> dict[str, float]:
         """Word → P(word | all else in the story), largest first; {} if the story is none of this world.
 
         P(v | all else) ∝ P(story with v), for each v that can stand there. What follows the line is read once for all
         words after which the same is remembered.
 
         Args:
-            line, place: which word of which line is hidden; it is not read.
+            line, index: which word of which line is hidden; it is not read.
         """
-        before = self.begun(lines[:line], lines[line][:place])
+        before = self.begun(lines[:line], lines[line][:index])
         groups: dict[tuple[object, ...], tuple[list[str], list[Reader]]] = {}
         for word in self.next_words(before):
             if word == END:
                 continue
             readers, _ = self.advance([one.copy() for one in before], word)
-            for rest in lines[line][place + 1 :]:
+            for rest in lines[line][index + 1 :]:
                 readers, _ = self.advance(readers, rest)
             for one in self.ended(readers):
                 words, found = groups.setdefault(one.memory.key(), ([], []))
@@ -421,8 +421,8 @@ class World:
                 found.append(one)
         shares: dict[str, float] = {}
         for words, found in groups.values():
-            together = Reader(found[0].memory, np.stack([one.belief for one in found]))  # (words, states)
-            after = [together]
+            merged = Reader(found[0].memory, np.stack([one.belief for one in found]))  # (words, states)
+            after = [merged]
             for following in lines[line + 1 :]:
                 after = list(self.ended(self.read_words(after, following)))
             for one in after:

@@ -86,7 +86,7 @@ class Structures:
             here = {key: share} if share else {}
             for symbol in rule.ways[way]:
                 if isinstance(symbol, (KnownWord, Change)):
-                    self._check_known(rule.places[way], symbol, here)
+                    self._check_known(rule.locations[way], symbol, here)
                 here = self._step(symbol, here)
             for one, p in here.items():
                 found[one] = found.get(one, 0.0) + p
@@ -124,12 +124,12 @@ class Structures:
             for word in self._firsts(rule.ways[way][0], memory) if share else ():
                 if seen.setdefault(word, way) != way:
                     raise RuleError(
-                        f"{rule.places[way]}: both this and {rule.places[seen[word]]} can begin with {word}"
+                        f"{rule.locations[way]}: both this and {rule.locations[seen[word]]} can begin with {word}"
                     )
 
-    def _check_known(self, place: str, symbol: KnownWord | Change, here: Iterable[tuple[object, ...]]) -> None:
+    def _check_known(self, location: str, symbol: KnownWord | Change, here: Iterable[tuple[object, ...]]) -> None:
         """What a symbol needs was said before."""
-        with at(place):
+        with at(location):
             for memory in (self.memories[key] for key in here):
                 if isinstance(symbol, KnownWord):
                     memory.value(symbol.slot, symbol.whose)
@@ -183,7 +183,7 @@ def check(world: World) -> None:
     used = {rule.call.rule for rule, _ in structures.reached}
     for name, written in world.rules.rules.items():
         if name not in used:
-            raise RuleError(f"{written.place}: no story reaches the rule {name}")
+            raise RuleError(f"{written.location}: no story reaches the rule {name}")
 
 
 def _check_heard(
@@ -193,21 +193,21 @@ def _check_heard(
     if (rule, heard) not in known:
         known[rule, heard] = None  # until it is known
         after = []
-        for place, constant, way in zip(rule.places, rule.constants, rule.ways, strict=True):
+        for location, constant, way in zip(rule.locations, rule.constants, rule.ways, strict=True):
             here = heard
             for symbol in way if constant else ():
                 if isinstance(symbol, Rule):
                     here = _check_heard(symbol, here, known)
                 elif isinstance(symbol, DrawnWord):
-                    if symbol.given and symbol.given not in here:
-                        raise RuleError(f"{place}: {symbol.table}|{symbol.given}: "
-                                        f"no word {symbol.given} comes before it in the line")  # fmt: skip
+                    if symbol.condition and symbol.condition not in here:
+                        raise RuleError(f"{location}: {symbol.table}|{symbol.condition}: "
+                                        f"no word {symbol.condition} comes before it in the line")  # fmt: skip
                     here |= {symbol.slot} - {""}
             after += [here] if constant else []
         known[rule, heard] = frozenset.intersection(*after) if after else heard
     found = known[rule, heard]
     if found is None:
-        raise RuleError(f"{rule.places[0]}: the rule {rule.call.rule} contains itself")
+        raise RuleError(f"{rule.locations[0]}: the rule {rule.call.rule} contains itself")
     return found
 
 

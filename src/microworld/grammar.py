@@ -18,26 +18,28 @@ PRIORS = {"name": "NAME", "job": "JOB", "town": "TOWN", "like": "LIKE", "saying"
 class DrawnWord:
     """A word of a class, ready to be drawn and read."""
 
-    __slots__ = ("form", "forms", "given", "kind", "remembered", "slot", "table", "whose")
+    __slots__ = ("condition", "form", "forms", "kind", "remembered", "slot", "table", "whose")
 
     def __init__(self, one: Say, grammar: "Grammar") -> None:
         _check_say(one, grammar)
-        self.table, self.form, self.slot, self.whose, self.given = one
+        self.table, self.form, self.slot, self.whose, self.condition = one
         self.remembered = one.slot in PRIORS
-        words, given = grammar.classes[one.table], grammar.slots.get(one.given, "")
+        words, condition = grammar.classes[one.table], grammar.slots.get(one.condition, "")
         alone = words.form(one.form)
         self.forms = {-1: alone}
-        if given:
-            for row in range(len(table(grammar.rules.classes[given].table))):
-                self.forms[row] = words.form(one.form, given, row)
+        if condition:
+            for row in range(len(table(grammar.rules.classes[condition].table))):
+                self.forms[row] = words.form(one.form, condition, row)
         self.kind = f"{one.table}.{one.form}" if one.form else one.table
 
     def words(self, memory: Memory) -> Words:
         """Its words here."""
         try:
-            return self.forms[memory.heard[self.given]] if self.given else self.forms[-1]
+            return self.forms[memory.heard[self.condition]] if self.condition else self.forms[-1]
         except KeyError as error:
-            raise RuleError(f"{self.table}|{self.given}: no word {self.given} comes before it in the line") from error
+            raise RuleError(
+                f"{self.table}|{self.condition}: no word {self.condition} comes before it in the line"
+            ) from error
 
     def learn(self, memory: Memory, word: str, number: int, words: Words) -> None:
         """What the memory keeps of the word."""
@@ -60,8 +62,8 @@ def _check_say(one: Say, grammar: "Grammar") -> None:
             raise RuleError(f"{one.table}>{one.slot}.{one.whose}: its form is that of the person, not {one.form}")
     elif one.whose:
         raise RuleError(f"{one.slot}.{one.whose}: of a person one remembers {', '.join(PRIORS)}")
-    if one.given and grammar.slots.get(one.given) not in grammar.classes[one.table].company:
-        raise RuleError(f"{one.table}|{one.given}: no company of {one.table} is remembered as {one.given}")
+    if one.condition and grammar.slots.get(one.condition) not in grammar.classes[one.table].company:
+        raise RuleError(f"{one.table}|{one.condition}: no company of {one.table} is remembered as {one.condition}")
 
 
 def _check_arguments(name: str, arguments: tuple[str, ...]) -> None:
@@ -79,20 +81,20 @@ class Rule:
         self.call = call
         ways = grammar.rules.ways(call)
         self.written = ways
-        self.places = [way.place for way in ways]
+        self.locations = [way.location for way in ways]
         self.constants = [way.weight for way in ways]
         self.curves = [[grammar.rules.curves[n] for n, _ in way.features if n in grammar.rules.curves] for way in ways]
         self.features = [[(n, a) for n, a in way.features if n not in grammar.rules.curves] for way in ways]
-        for place, features in zip(self.places, self.features, strict=True):
+        for location, features in zip(self.locations, self.features, strict=True):
             for name, arguments in features:
                 if name not in FEATURES:
-                    raise RuleError(f"{place}: {name} is no number, no curve and no feature ({', '.join(FEATURES)})")
-                with at(place):
+                    raise RuleError(f"{location}: {name} is no number, no curve and no feature ({', '.join(FEATURES)})")
+                with at(location):
                     _check_arguments(name, arguments)
         self.depends = sorted({one for features in self.features for one in features})
         self.on_line = any(self.curves)
         self.ways: list[tuple[Part, ...]] = [
-            tuple(grammar.symbol(one, way.place) for one in way.symbols) for way in ways
+            tuple(grammar.symbol(one, way.location) for one in way.symbols) for way in ways
         ]
         self.pushed = [way[::-1] for way in self.ways]
         self._weights: dict[tuple[float, ...], tuple[list[float], list[float]]] = {}
@@ -116,7 +118,7 @@ class Rule:
             total = sum(weights)
             if not total:
                 here = ", ".join(f"{'.'.join((name, *more))} = {value:g}" for (name, more), value in values.items())
-                raise RuleError(f"{self.places[0]}: all lines of the rule {self.call.rule} have the weight 0 "
+                raise RuleError(f"{self.locations[0]}: all lines of the rule {self.call.rule} have the weight 0 "
                                 f"in line {memory.line + 1} of a story{', where ' * bool(here)}{here}")  # fmt: skip
             shares = [weight / total for weight in weights]
             found = self._weights[key] = (shares, list(accumulate(shares)))
@@ -180,28 +182,28 @@ class Grammar:
         self.classes = lexicon.classes(self.rules.classes, self.rules.company, self.extent)
         self.slots: dict[str, str] = {}  # slot of a line → its class
         for name in self.rules.rules:
-            for place, line in self.rules.rules[name].lines:
+            for location, line in self.rules.rules[name].lines:
                 for token in line.split():
                     head, _, slot = token.partition(">")
                     if slot and head[:1].isupper():
                         slot, table_name = slot.split(".")[0].split("|")[0], head.split(".")[0]
                         if self.slots.setdefault(slot, table_name) != table_name:
-                            raise RuleError(f"{place}: {token}: {slot} is a {self.slots[slot]} in another line")
+                            raise RuleError(f"{location}: {token}: {slot} is a {self.slots[slot]} in another line")
         self._symbols: dict[Symbol, Part] = {}
         self.start: Rule = self.symbol(LINE, "")  # type: ignore[assignment]
         self._priors: dict[tuple[str, str], Words] = {}
 
-    def symbol(self, one: Symbol, place: str) -> Part:
+    def symbol(self, one: Symbol, location: str) -> Part:
         """What the engine works with: made once for equal symbols."""
         if one in self._symbols:
             return self._symbols[one]
-        made: Part
+        part: Part
         match one:
             case Word(word):
-                made = word
+                part = word
             case Say() | Known():
-                with at(place):
-                    made = DrawnWord(one, self) if isinstance(one, Say) else KnownWord(one, self)
+                with at(location):
+                    part = DrawnWord(one, self) if isinstance(one, Say) else KnownWord(one, self)
             case Call():
                 rule = Rule.__new__(Rule)
                 self._symbols[one] = rule
@@ -209,12 +211,12 @@ class Grammar:
                 return rule
             case Effect(name, arguments):
                 if name not in (*EFFECTS, "turn"):
-                    raise RuleError(f"{place}: !{name}: there is no such effect ({', '.join(EFFECTS)}, turn)")
-                with at(place):
+                    raise RuleError(f"{location}: !{name}: there is no such effect ({', '.join(EFFECTS)}, turn)")
+                with at(location):
                     _check_arguments(name, arguments)
-                made = Change(name, arguments)
-        self._symbols[one] = made
-        return made
+                part = Change(name, arguments)
+        self._symbols[one] = part
+        return part
 
     def prior_words(self, one: KnownWord) -> Words:
         """The words that an unknown value may be."""
@@ -226,9 +228,9 @@ class Grammar:
 
 
 @contextmanager
-def at(place: str) -> Iterator[None]:
+def at(location: str) -> Iterator[None]:
     """File and line in front of what a RuleError says."""
     try:
         yield
     except RuleError as error:
-        raise RuleError(f"{place}: {error}") from error
+        raise RuleError(f"{location}: {error}") from error

@@ -7,7 +7,7 @@ A state is a subject and a mood: z = 4·subject + mood. The r-th word of a subje
     P(v | z) ∝ w_k(v)                                                       k: any, or a class that nothing tilts
 
 A word goes with others, its company, which the tables name: cows are milked, graze, stand in the barn. Where a rule
-asks for a word that goes with a word u, it is one of u's company, in every state; r is its place among them:
+asks for a word that goes with a word u, it is one of u's company, in every state; r is its rank among them:
 
     P(v | u) ∝ (r + 2)^−zipf
 """
@@ -62,16 +62,16 @@ def table(name: str) -> tuple[Mapping[str, str], ...]:
         found = tuple(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
     for number, row in enumerate(found):
         if None in row or None in row.values():
-            raise RuleError(f"{place(name, number)}: expected {len(found[0])} columns with tabs between")
+            raise RuleError(f"{location(name, number)}: expected {len(found[0])} columns with tabs between")
         for column, owners in (("subject", SUBJECTS), ("mood", MOODS)):
             if row.get(column, ANY) not in (*owners, ANY):
                 raise RuleError(
-                    f"{place(name, number)}: {row[column]}: expected a {column}: {', '.join(owners)}, {ANY}"
+                    f"{location(name, number)}: {row[column]}: expected a {column}: {', '.join(owners)}, {ANY}"
                 )
     return found
 
 
-def place(name: str, number: int) -> str:
+def location(name: str, number: int) -> str:
     """File and line of a row of a table."""
     lines = (HERE / "lexicon" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
     return f"{name}.tsv:{[line for line, text in enumerate(lines, start=1) if text[:1] not in ('', '#')][number + 1]}"
@@ -116,14 +116,14 @@ class WordClass:
         self.name, self.line, self.extent, self.company = name, line, extent, company
         self._words: dict[tuple[str, str, int], Words] = {}
 
-    def form(self, form: str, given: str = "", row: int = -1) -> Words:
-        """The words of a form; given: the class and row of the word that they go with."""
-        key = (form, given, row)
+    def form(self, form: str, condition: str = "", row: int = -1) -> Words:
+        """The words of a form; condition, row: the class and row of the word that they go with."""
+        key = (form, condition, row)
         if key not in self._words:
-            self._words[key] = self._form(form, given, row)
+            self._words[key] = self._form(form, condition, row)
         return self._words[key]
 
-    def _form(self, form: str, given: str, row: int) -> Words:
+    def _form(self, form: str, condition: str, row: int) -> Words:
         if form not in self.line.forms:
             raise RuleError(f"class {self.name} has no form {form or '(none)'}, but {', '.join(self.line.forms)}")
         column, key, value = self.line.forms[form]
@@ -131,13 +131,13 @@ class WordClass:
         if not numbers:
             raise RuleError(f"class {self.name} has no words")
         here = table(self.line.table)
-        if not given:
+        if not condition:
             words = [here[number][column] for number in numbers]
             for rank, word in enumerate(words):
                 if word in words[:rank]:
-                    raise RuleError(f"{place(self.line.table, numbers[rank])}: {word} is there twice")
+                    raise RuleError(f"{location(self.line.table, numbers[rank])}: {word} is there twice")
             return Words(words, numbers, self._probabilities(numbers))
-        partners = [number for number in self.company.get(given, {}).get(row, ()) if number in numbers]
+        partners = [number for number in self.company.get(condition, {}).get(row, ()) if number in numbers]
         if not partners:
             return self.form(form)
         own = np.array([_zipf(rank) for rank in range(len(partners))])
@@ -148,7 +148,7 @@ class WordClass:
         """P(v | z), not normalised: (states, words)."""
         here, tilt = table(self.line.table), self.line.tilt
         owners = [here[number].get(tilt, ANY) if tilt else ANY for number in numbers]
-        weights = np.array([_zipf(owners[:place].count(owner)) for place, owner in enumerate(owners)])
+        weights = np.array([_zipf(owners[:rank].count(owner)) for rank, owner in enumerate(owners)])
         for owner in set(owners):
             mine = np.array([one == owner for one in owners])
             weights[mine] /= weights[mine].sum()
@@ -158,13 +158,13 @@ class WordClass:
         found = np.empty((self.extent.states, len(numbers)))
         for state in range(self.extent.states):
             subject, mood = divmod(state, self.extent.moods)
-            for place, owner in enumerate(owners):
+            for rank, owner in enumerate(owners):
                 if owner == ANY:
                     share = 1.0
                 else:
                     ours = classes.index(owner) == (subject if tilt == "subject" else mood)
                     share = (1 - STRAY[tilt]) * ours + STRAY[tilt] / len(classes)
-                found[state, place] = share * weights[place]
+                found[state, rank] = share * weights[rank]
         return found
 
 
@@ -181,11 +181,11 @@ def check_tables(rules: Rules) -> None:
     """
     for name, line in rules.classes.items():
         columns = {one for column, key, _ in line.forms.values() for one in (column, key) if one}
-        _check_columns(rules.places[f"class {name}"], line.table, columns | ({line.tilt} - {""}))
+        _check_columns(rules.locations[f"class {name}"], line.table, columns | ({line.tilt} - {""}))
     for name, other, column in rules.company:
-        _check_columns(rules.places[f"company {name} {other}"], rules.classes[other].table, {column})
+        _check_columns(rules.locations[f"company {name} {other}"], rules.classes[other].table, {column})
     for name, (base, source) in rules.derived.items():
-        where = rules.places[f"derived {name}"]
+        where = rules.locations[f"derived {name}"]
         _check_columns(where, source, {name, base})
         for column in (name, base):
             words = [row[column] for row in table(source)]
@@ -216,7 +216,7 @@ def classes(
         for number in rows(lines[other].table, extent):
             for word in table(lines[other].table)[number][column].split(","):
                 if word not in first:
-                    raise RuleError(f"{place(lines[other].table, number)}: {word} is not in {lines[name].table}.tsv")
+                    raise RuleError(f"{location(lines[other].table, number)}: {word} is not in {lines[name].table}.tsv")
                 found[name].setdefault(other, {}).setdefault(number, []).append(first[word])
                 found[other].setdefault(name, {}).setdefault(first[word], []).append(number)
     return {name: WordClass(name, line, extent, found[name]) for name, line in lines.items()}

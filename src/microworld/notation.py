@@ -54,7 +54,7 @@ class Say(NamedTuple):
     form: str
     slot: str = ""
     whose: str = ""
-    given: str = ""
+    condition: str = ""
 
 
 class Known(NamedTuple):
@@ -86,13 +86,13 @@ class Way(NamedTuple):
 
     Attributes:
         weight: its constant factor. features: its others: (name, arguments). symbols: what is written.
-        place: file and line. line: its number in the rule. values: of the parameters that are not the rule's own.
+        location: file and line. line: its number in the rule. values: of the parameters that are not the rule's own.
     """
 
     weight: float
     features: tuple[tuple[str, tuple[str, ...]], ...]
     symbols: tuple[Symbol, ...]
-    place: str
+    location: str
     line: int
     values: Mapping[str, str]
 
@@ -106,10 +106,10 @@ class ClassLine(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A rule as it is written: its parameters, its place, and its lines, each with its place."""
+    """A rule as it is written: its parameters, its location, and its lines, each with its location."""
 
     parameters: tuple[str, ...]
-    place: str
+    location: str
     lines: list[tuple[str, str]]
 
 
@@ -118,7 +118,7 @@ class Rules:
     """A file of rules.
 
     Attributes:
-        places: file and line of each declaration, by its first words ("class NOUN").
+        locations: file and line of each declaration, by its first words ("class NOUN").
     """
 
     path: Path
@@ -130,7 +130,7 @@ class Rules:
     endings: dict[str, dict[str, str]] = field(default_factory=dict)
     rules: dict[str, Written] = field(default_factory=dict)
     translates: str = ""
-    places: dict[str, str] = field(default_factory=dict)
+    locations: dict[str, str] = field(default_factory=dict)
 
     def ways(self, call: Call) -> list[Way]:
         """The ways to write a rule, with the values of its parameters put in."""
@@ -141,8 +141,8 @@ class Rules:
 
     def line(self, rule: str, line: int, values: Mapping[str, str]) -> tuple[Symbol, ...]:
         """The symbols of a line of a translation, with the values of its parameters put in."""
-        place, text = self.rules[rule].lines[line]
-        return tuple(self._symbol(place, one, values) for one in _tokens(text))
+        location, text = self.rules[rule].lines[line]
+        return tuple(self._symbol(location, one, values) for one in _tokens(text))
 
     def used(self, line: str) -> Iterator[str]:
         """The rules, classes and remembered values (`$town`) of a line."""
@@ -163,18 +163,18 @@ class Rules:
         for name, values in self.parameters.items():
             if both := set(values) & self.parameters.keys():
                 raise RuleError(
-                    f"{self.places[f'parameter {name}']}: {min(both)} is a parameter, and cannot be a value"
+                    f"{self.locations[f'parameter {name}']}: {min(both)} is a parameter, and cannot be a value"
                 )
         for name, written in self.rules.items():
             if not written.lines:
-                raise RuleError(f"{written.place}: the rule {name} has no lines")
+                raise RuleError(f"{written.location}: the rule {name} has no lines")
             for parameter in written.parameters:
                 if parameter not in self.parameters:
-                    raise RuleError(f"{written.place}: there is no parameter {parameter} ({self._declared()})")
+                    raise RuleError(f"{written.location}: there is no parameter {parameter} ({self._declared()})")
         for written in self.rules.values():
-            for number, (place, text) in enumerate(written.lines):
+            for number, (location, text) in enumerate(written.lines):
                 if text.count("{") != text.count("}"):
-                    raise RuleError(f"{place}: a brace is open")
+                    raise RuleError(f"{location}: a brace is open")
                 for found in product(*(self.parameters[one] for one in written.parameters)):
                     self._check_line(written, number, dict(zip(written.parameters, found, strict=True)))
 
@@ -182,51 +182,53 @@ class Rules:
         return ", ".join(self.parameters) or "none is declared"
 
     def _check_line(self, written: Written, number: int, values: Mapping[str, str]) -> None:
-        place, text = written.lines[number]
+        location, text = written.lines[number]
         for way in self._ways(written, number, values):
             if not way.symbols:
-                raise RuleError(f"{place}: expected a weight and what is written: a word, a class or a rule")
+                raise RuleError(f"{location}: expected a weight and what is written: a word, a class or a rule")
             if isinstance(way.symbols[0], Effect):
-                raise RuleError(f"{place}: a line begins with a word, a class or a rule, not with {_tokens(text)[1]}")
+                raise RuleError(
+                    f"{location}: a line begins with a word, a class or a rule, not with {_tokens(text)[1]}"
+                )
             if not 0 <= way.weight < inf:
-                raise RuleError(f"{place}: the weight {way.weight:g} is not a number from 0 on")
+                raise RuleError(f"{location}: the weight {way.weight:g} is not a number from 0 on")
             for symbol in way.symbols:
                 if isinstance(symbol, Call):
-                    self._check_call(place, symbol)
+                    self._check_call(location, symbol)
                 elif isinstance(symbol, Word) and not (self.translates and symbol.word.startswith("{")):
-                    _check_word(place, symbol.word)
+                    _check_word(location, symbol.word)
 
-    def _check_call(self, place: str, call: Call) -> None:
+    def _check_call(self, location: str, call: Call) -> None:
         written = self.rules.get(call.rule)
         if written is None:
-            raise RuleError(f"{place}: there is no rule {call.rule}")
+            raise RuleError(f"{location}: there is no rule {call.rule}")
         if len(written.parameters) != len(call.values):
             has, gets = (" ".join(one) or "(none)" for one in (written.parameters, call.values))
-            raise RuleError(f"{place}: the rule {call.rule} has the parameters {has}, and gets {gets}")
+            raise RuleError(f"{location}: the rule {call.rule} has the parameters {has}, and gets {gets}")
         for parameter, value in zip(written.parameters, call.values, strict=True):
             if value not in self.parameters[parameter]:
-                raise RuleError(f"{place}: {value} is no value of the parameter {parameter} of the rule {call.rule} "
+                raise RuleError(f"{location}: {value} is no value of the parameter {parameter} of the rule {call.rule} "
                                 f"({' '.join(self.parameters[parameter])})")  # fmt: skip
 
     def _ways(self, written: Written, number: int, values: Mapping[str, str]) -> Iterator[Way]:
-        place, line = written.lines[number]
+        location, line = written.lines[number]
         tokens = _tokens(line)
         names = {name for token in tokens for name in _names(token)}
         loose = [name for name in self.parameters if name in names and name not in values]
         for found in product(*(self.parameters[name] for name in loose)):
             more = dict(zip(loose, found, strict=True))
-            weight, features = (1.0, ()) if self.translates else self._weight(place, tokens[0], {**values, **more})
+            weight, features = (1.0, ()) if self.translates else self._weight(location, tokens[0], {**values, **more})
             symbols = tuple(
-                self._symbol(place, one, {**values, **more}) for one in tokens[0 if self.translates else 1 :]
+                self._symbol(location, one, {**values, **more}) for one in tokens[0 if self.translates else 1 :]
             )
-            yield Way(weight, features, symbols, place, number, more)
+            yield Way(weight, features, symbols, location, number, more)
 
     def _weight(
-        self, place: str, text: str, values: Mapping[str, str]
+        self, location: str, text: str, values: Mapping[str, str]
     ) -> tuple[float, tuple[tuple[str, tuple[str, ...]], ...]]:
         weight, features = 1.0, []
         for factor in _factors(text):
-            factor = self._chosen(place, factor, values)
+            factor = self._chosen(location, factor, values)
             try:
                 weight *= float(factor)
             except ValueError:
@@ -234,7 +236,7 @@ class Rules:
                 features.append((name, tuple(values.get(one, one) for one in arguments)))
         return weight, tuple(features)
 
-    def _chosen(self, place: str, token: str, values: Mapping[str, str]) -> str:
+    def _chosen(self, location: str, token: str, values: Mapping[str, str]) -> str:
         """`{p he she}` → he."""
         if not token.startswith("{"):
             return token
@@ -242,37 +244,37 @@ class Rules:
         if self.translates and name in self.classes:
             return token  # by the form of a word, which only the derivation tells
         if name not in self.parameters:
-            raise RuleError(f"{place}: {token}: there is no parameter {name} ({self._declared()})")
+            raise RuleError(f"{location}: {token}: there is no parameter {name} ({self._declared()})")
         if name not in values:
-            raise RuleError(f"{place}: {token}: the line that this translates has no parameter {name}")
+            raise RuleError(f"{location}: {token}: the line that this translates has no parameter {name}")
         if len(choices) != len(self.parameters[name]):
-            raise RuleError(f"{place}: {token}: expected {len(self.parameters[name])} choices, one for each value of "
-                            f"{name} ({' '.join(self.parameters[name])})")  # fmt: skip
+            raise RuleError(f"{location}: {token}: expected {len(self.parameters[name])} choices, one for each value "
+                            f"of {name} ({' '.join(self.parameters[name])})")  # fmt: skip
         return choices[self.parameters[name].index(values[name])]
 
-    def _symbol(self, place: str, token: str, values: Mapping[str, str]) -> Symbol:
+    def _symbol(self, location: str, token: str, values: Mapping[str, str]) -> Symbol:
         if token.startswith("<"):
             name, *arguments = token[1:-1].split() or [""]
             if not token.endswith(">"):
-                raise RuleError(f"{place}: {token}: a rule stands between < and >")
+                raise RuleError(f"{location}: {token}: a rule stands between < and >")
             return Call(name, tuple(values.get(one, one) for one in arguments))
-        head, *rest = self._chosen(place, token, values).split(".") if len(token) > 1 else (token,)
+        head, *rest = self._chosen(location, token, values).split(".") if len(token) > 1 else (token,)
         found = [values.get(one, one) for one in rest]
         if head.startswith("$"):
             return Known(head[1:], "".join(found))
         if head.startswith("!"):
             return Effect(head[1:], tuple(found))
-        said = re.fullmatch(r"([A-Z]+)(\+\w+)?((?:\.\w+)*)(?:>(\w+)(?:\.(\w+))?)?(?:\|(\w+))?", token)
-        if said is None:
-            return Word(self._chosen(place, token, values))
-        table, endings, form, slot, whose, given = (one or "" for one in said.groups())
+        match = re.fullmatch(r"([A-Z]+)(\+\w+)?((?:\.\w+)*)(?:>(\w+)(?:\.(\w+))?)?(?:\|(\w+))?", token)
+        if match is None:
+            return Word(self._chosen(location, token, values))
+        table, endings, form, slot, whose, condition = (one or "" for one in match.groups())
         forms = ".".join(values.get(one, one) for one in form.split(".") if one)
-        return Say(table + endings, forms, slot, values.get(whose, whose), given)
+        return Say(table + endings, forms, slot, values.get(whose, whose), condition)
 
 
-def _check_word(place: str, word: str) -> None:
+def _check_word(location: str, word: str) -> None:
     if re.search(r"[A-Z<>{}|$!+*=]|\w\.", word) or not word:
-        raise RuleError(f"{place}: {word} is no word, and no other symbol of the notation")
+        raise RuleError(f"{location}: {word} is no word, and no other symbol of the notation")
 
 
 def _tokens(line: str) -> list[str]:
@@ -306,19 +308,19 @@ def read_rules(path: Path) -> Rules:
         raise RuleError(f"{path.name}: no text in UTF-8 ({error})") from error
     for number, line in enumerate(text.splitlines(), start=1):
         line = re.sub(r"(^|\s)#.*", "", line)
-        place = f"{path.name}:{number}"
+        location = f"{path.name}:{number}"
         if not line.strip():
             continue
         if line[0].isspace():
             if current is None:
-                raise RuleError(f"{place}: a way to write a rule, but no rule above it")
-            current.lines.append((place, line.strip()))
+                raise RuleError(f"{location}: a way to write a rule, but no rule above it")
+            current.lines.append((location, line.strip()))
             continue
         head, *rest = line.split()
         try:
-            current = _declared(rules, head, rest, place)
+            current = _declared(rules, head, rest, location)
         except ValueError as error:
-            raise RuleError(f"{place}: {' '.join(line.split())}: {error}") from error
+            raise RuleError(f"{location}: {' '.join(line.split())}: {error}") from error
     rules.check()
     return rules
 
@@ -335,14 +337,14 @@ SHAPES = {
 """What stands after the first word of a declaration."""
 
 
-def _declared(rules: Rules, head: str, rest: list[str], place: str) -> Written | None:
+def _declared(rules: Rules, head: str, rest: list[str], location: str) -> Written | None:
     shape = SHAPES.get(head, "").split()
     if len(rest) < len(shape) - shape.count("…") or (shape and "…" not in shape and len(rest) > len(shape)):
         raise ValueError(f"expected {head} {SHAPES[head]}")
     key = " ".join([head, *rest[: 2 if head == "company" else 1]])
-    if shape and key in rules.places:
-        raise ValueError(f"{key} is there twice, first in {rules.places[key]}")
-    rules.places[key] = place
+    if shape and key in rules.locations:
+        raise ValueError(f"{key} is there twice, first in {rules.locations[key]}")
+    rules.locations[key] = location
     match head:
         case "parameter":
             rules.parameters[rest[0]] = tuple(rest[1:])
@@ -369,7 +371,7 @@ def _declared(rules: Rules, head: str, rest: list[str], place: str) -> Written |
         case _:
             if head in rules.rules:
                 raise ValueError(f"the rule {head} is there twice")
-            rules.rules[head] = Written(tuple(rest), place, [])
+            rules.rules[head] = Written(tuple(rest), location, [])
             return rules.rules[head]
     return None
 

@@ -69,15 +69,15 @@ def draw_questions(
             [word for line in story for word in line.words], [kind for line in reading.kinds for kind in line]
         )
         known, unknown = facts.answered(), facts.unanswered(rng)
-        asked = set[Meaning]()
-        while len(asked) < QUESTIONS_EACH:
+        questions = set[Meaning]()
+        while len(questions) < QUESTIONS_EACH:
             meaning = _chosen(unknown if rng.random() < unanswerable else known, rng)
-            if meaning in asked:
+            if meaning in questions:
                 continue
-            asked.add(meaning)
+            questions.add(meaning)
             answers = facts.answers.get(meaning, [])
             yield {
-                "id": f"{split}-{number}-{len(asked)}",
+                "id": f"{split}-{number}-{len(questions)}",
                 "context": " ".join(facts.words),
                 "question": facts.worded(meaning, rng),
                 "answers": [facts.text(span) for span in answers],
@@ -136,10 +136,10 @@ class Facts:
 
     def unanswered(self, rng: Random) -> list[Meaning]:
         """Questions that it does not answer, about its people, verbs and things, or about somebody else."""
-        said = set(self.words)
+        mentioned = set(self.words)
         columns = {"names": "word", "lands": "town", "likes": "word", "jobs": "word"}
         absent = {
-            name: rng.choice([row[column] for row in table(name) if row[column] not in said])
+            name: rng.choice([row[column] for row in table(name) if row[column] not in mentioned])
             for name, column in columns.items()
         }
         people = (*SEXES, absent["names"])
@@ -186,7 +186,7 @@ class Facts:
             self._tell((name, name + 1), kind, self.words[value])
 
     def _event(self, at: int, wanted: bool) -> None:
-        """Somebody did something, or wanted to, with the verb at a place."""
+        """Somebody did something, or wanted to, with the verb at a position."""
         words, kinds = self.words, self._kinds
         doer = at - 3 if wanted else at - 1
         clause = words[doer - 1] == "that"
@@ -219,10 +219,10 @@ class Facts:
         return PRONOUNS.get(self.words[at]) or next(sex for sex, name in self.names.items() if name == self.words[at])
 
     def _named(self, who: str, at: int) -> Span:
-        """Where somebody is named, at a place or last before it."""
+        """Where somebody is named, at a position or last before it."""
         if not who:
             return at - 1, at + 1
-        name = next(place for place in range(at, -1, -1) if self.words[place] == self.names[who])
+        name = next(index for index in range(at, -1, -1) if self.words[index] == self.names[who])
         return name, name + 1
 
 
@@ -270,20 +270,20 @@ OPPOSITES = {"old": "new", "new": "old", "big": "small", "small": "big", "long":
 
 
 class Event(NamedTuple):
-    """anna herded two big cows in the barn . look and place may be "". things: the row of nouns.tsv."""
+    """anna herded two big cows in the barn . look and location may be "". things: the row of nouns.tsv."""
 
     who: str
     verb: str
     number: str
     look: str
     things: Mapping[str, str]
-    place: str
+    location: str
 
     @property
     def text(self) -> str:
         """As a sentence."""
         thing = self.things["singular" if self.number == "the" else "plural"]
-        words = (self.who, self.verb, self.number, self.look, thing, self.place and f"in the {self.place}", ".")
+        words = (self.who, self.verb, self.number, self.look, thing, self.location and f"in the {self.location}", ".")
         return " ".join(filter(None, words))
 
 
@@ -321,15 +321,15 @@ def draw_entailment(rng: Random, open_share: float) -> Iterator[dict[str, Any]]:
 def _event(rng: Random) -> Event:
     things, (role, name) = rng.choice(table("nouns")), (rng.choice(table("roles")), rng.choice(table("names")))
     who = rng.choice([name["word"], f"the {role[rng.choice(('male', 'female'))]}"])
-    verb, look, place = (rng.choice(things[column].split(",")) for column in ("verbs", "plain", "places"))
+    verb, look, location = (rng.choice(things[column].split(",")) for column in ("verbs", "plain", "places"))
     number = rng.choice(("the", "two", "three"))
-    return Event(who, verb, number, look if rng.random() < 0.6 else "", things, place if rng.random() < 0.6 else "")
+    return Event(who, verb, number, look if rng.random() < 0.6 else "", things, location if rng.random() < 0.6 else "")
 
 
 def _changes(first: Event, open_share: float) -> Iterator[tuple[float, str, str]]:
     """(weight, second sentence, label) of every change."""
     things = first.things
-    places, looks, verbs = (things[column].split(",") for column in ("places", "plain", "verbs"))
+    locations, looks, verbs = (things[column].split(",") for column in ("places", "plain", "verbs"))
     found: dict[str, list[Event]] = {name: [] for name in LABELS}
     entailed, contradicted, neutral = found.values()
     if first.look:
@@ -337,11 +337,11 @@ def _changes(first: Event, open_share: float) -> Iterator[tuple[float, str, str]
         contradicted += [first._replace(look=OPPOSITES[first.look])] if first.look in OPPOSITES else []
     else:
         neutral += [first._replace(look=look) for look in looks]
-    if first.place:
-        entailed.append(first._replace(place=""))
-        contradicted += [first._replace(place=place) for place in places if place != first.place]
+    if first.location:
+        entailed.append(first._replace(location=""))
+        contradicted += [first._replace(location=location) for location in locations if location != first.location]
     else:
-        neutral += [first._replace(place=place) for place in places]
+        neutral += [first._replace(location=location) for location in locations]
     if first.number != "the":
         contradicted.append(first._replace(number="three" if first.number == "two" else "two"))
     neutral += [first._replace(verb=verb) for verb in verbs if verb != first.verb]
@@ -349,7 +349,7 @@ def _changes(first: Event, open_share: float) -> Iterator[tuple[float, str, str]
         yield from (((1 - open_share) / len(LABELS) / len(options), one.text, label) for one in options)
     others = [row for row in table("nouns") if first.verb in row["verbs"].split(",") and row != things]
     for row in others if open_share else ():
-        other = first._replace(things=row, look="", place="").text
+        other = first._replace(things=row, look="", location="").text
         yield open_share * ONE_EVENT / len(others), other, "contradiction"
         yield open_share * (1 - ONE_EVENT) / len(others), other, "neutral"
 

@@ -95,19 +95,19 @@ class Translation:
 
     def _write(self, node: Node, extra: tuple[str, ...]) -> Iterator[str]:
         """The words of a node; extra: the values of the rule's parameters in the other language."""
-        taken: dict[str, int] = {}
+        counts: dict[str, int] = {}
         values = tuple(sorted(node.values.items()))
         for symbol in self._line(node.rule, node.line, values, extra):
             if isinstance(symbol, Word):
                 yield self._agreeing(symbol.word, node)
             elif isinstance(symbol, Call):
-                number = taken.get(symbol.rule, 0)
-                taken[symbol.rule] = number + 1
+                number = counts.get(symbol.rule, 0)
+                counts[symbol.rule] = number + 1
                 yield from self._write(node.parts[symbol.rule][number], symbol.values)
             elif isinstance(symbol, Say):
                 name = symbol.table.split("+")[0]
-                number = taken.get(name, 0)
-                taken[name] = number + 1
+                number = counts.get(name, 0)
+                counts[name] = number + 1
                 forms = [node.form(one) if one.isupper() else one for one in symbol.form.split(".") if one]
                 yield self._word_of(symbol.table, tuple(forms), node.words[name][number][0])
 
@@ -156,18 +156,18 @@ class Translation:
         check_tables(self.rules)
         for rule, written in self.rules.rules.items():
             if rule not in self.world.rules.rules:
-                raise RuleError(f"{written.place}: {self.world.rules.path.name} has no rule {rule}")
+                raise RuleError(f"{written.location}: {self.world.rules.path.name} has no rule {rule}")
         for rule, written in self.world.rules.rules.items():
             other = self.rules.rules.get(rule)
             if other is None:
-                raise RuleError(f"{self.rules.path.name}: the rule {rule} is missing ({written.place})")
-            for (place, line), (there, translated) in zip_longest(
-                written.lines, other.lines, fillvalue=(other.place, "")
+                raise RuleError(f"{self.rules.path.name}: the rule {rule} is missing ({written.location})")
+            for (location, line), (there, translated) in zip_longest(
+                written.lines, other.lines, fillvalue=(other.location, "")
             ):
                 one, two = _named(self.world.rules.used(line)), _named(self.rules.used(translated))
                 if one != two:
                     has, this = (" ".join(names) or "(none)" for names in (one, two))
-                    raise RuleError(f"{there}: {rule}: {place} has {has}; this has {this}")
+                    raise RuleError(f"{there}: {rule}: {location} has {has}; this has {this}")
         for rule in self.world.rules.rules:
             self._check_forms(rule)
 
@@ -176,10 +176,10 @@ class Translation:
         english, other = self.world.rules, self.rules.rules[rule]
         call = Call(rule, tuple(english.parameters[one][0] for one in english.rules[rule].parameters))
         for way in english.ways(call):
-            place = other.lines[way.line][0]
+            location = other.lines[way.line][0]
             below = self._below(english.rules[rule].lines[way.line][1])
             for extra in product(*(self.rules.parameters[one] for one in other.parameters)):
-                with at(place):
+                with at(location):
                     for symbol in self._line(rule, way.line, tuple(sorted(way.values.items())), extra):
                         self._check_symbol(symbol, below)
 

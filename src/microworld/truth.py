@@ -63,9 +63,9 @@ def analogies(counts: Mapping[str, int], least: int, rng: Random) -> list[str]:
     for section, (name, first, second) in SECTIONS.items():
         pairs = [(row[first], row[second]) for row in table(name)]
         frequent = [pair for pair in pairs if min(counts.get(word, 0) for word in pair) >= least]
-        asked = [(one, other) for one in frequent for other in frequent if one != other]
-        rng.shuffle(asked)
-        lines += [f": {section}", *(" ".join((*one, *other)) for one, other in asked[:QUESTIONS])]
+        questions = [(one, other) for one in frequent for other in frequent if one != other]
+        rng.shuffle(questions)
+        lines += [f": {section}", *(" ".join((*one, *other)) for one, other in questions[:QUESTIONS])]
     return lines
 
 
@@ -75,8 +75,8 @@ def similarity(counts: Mapping[str, int], rng: Random) -> list[str]:
     """
     nouns = [row for row in table("nouns") if counts.get(row["singular"], 0)]
     by_score: dict[float, list[tuple[str, str]]] = {}
-    for place, one in enumerate(nouns):
-        for other in nouns[place + 1 :]:
+    for index, one in enumerate(nouns):
+        for other in nouns[index + 1 :]:
             by_score.setdefault(likeness(one, other), []).append((one["singular"], other["singular"]))
     lines = []
     for score, pairs in sorted(by_score.items(), reverse=True):
@@ -183,8 +183,8 @@ def agreement(here: World, rng: Random) -> list[str]:
     found: dict[int, dict[str, None]] = {clauses: {} for clauses in CLAUSES}
     while any(len(lines) < PROBES for lines in found.values()):
         story = here.draw(rng, 6)
-        for place in range(2, len(story)):
-            one = probe([line.words for line in story[: place + 1]])
+        for end in range(2, len(story)):
+            one = probe([line.words for line in story[: end + 1]])
             if one and len(found[one[2]]) < PROBES:
                 good, bad, clauses = one
                 line = json.dumps({"good": good, "bad": bad, "clauses": clauses}, ensure_ascii=False)
@@ -198,8 +198,8 @@ def probe(lines: list[list[str]]) -> tuple[str, str, int] | None:
     found = agreeing(last)
     if found is None:
         return None
-    place, _, clauses = found
-    bad = [*last[:place], OTHER_NUMBER[last[place]], *last[place + 1 :]]
+    index, _, clauses = found
+    bad = [*last[:index], OTHER_NUMBER[last[index]], *last[index + 1 :]]
     good, bad_text = ("\n".join(" ".join(line) for line in [*before, one]) for one in (last, bad))
     return good, bad_text, clauses
 
@@ -208,18 +208,18 @@ def agreeing(line: list[str]) -> tuple[int, str, int] | None:
     """A verb that agrees with a noun at the beginning of a line: directly after it, or across clauses.
 
     Returns:
-        The verb's place, its number (s, p), the clauses between; None: there is none, or the noun directly before the
-        verb has its number though it is another one.
+        The verb's position, its number (s, p), the clauses between; None: there is none, or the noun directly before
+        the verb has its number though it is another one.
     """
-    subject = next((place for place, word in enumerate(line) if word in _NOUNS), None)
+    subject = next((index for index, word in enumerate(line) if word in _NOUNS), None)
     if subject is None or line[0] not in ("the", "this", "these"):
         return None
     number, clauses = _NOUNS[line[subject]], line.count("that")
-    for place in range(subject + 1, len(line)):
-        if _VERBS.get(line[place]) == number:
-            across = line[subject + 1] == "that" and _NOUNS.get(line[place - 1]) != number
-            if across if clauses else place == subject + 1:
-                return place, "s" if number == "singular" else "p", clauses
+    for index in range(subject + 1, len(line)):
+        if _VERBS.get(line[index]) == number:
+            across = line[subject + 1] == "that" and _NOUNS.get(line[index - 1]) != number
+            if across if clauses else index == subject + 1:
+                return index, "s" if number == "singular" else "p", clauses
             return None
     return None
 

@@ -1,4 +1,4 @@
-"""Text for cost curves: its vocabulary grows by Heaps' law, its words stand in a real order, twice it is the same."""
+"""Text for cost curves: its vocabulary follows Heaps' law, its words are in a real order, and it is deterministic."""
 
 import importlib
 import random
@@ -14,7 +14,7 @@ from pipeline import ROOT
 sys.path.append(str(ROOT / "benchmarks"))
 growing_text: Any = importlib.import_module("growing_text")
 growing_text.CHUNK = 50_000
-PIECE, grown, heaps = growing_text.PIECE, growing_text.grown, growing_text.heaps
+PIECE, draw_text, heaps = growing_text.PIECE, growing_text.grown, growing_text.heaps
 read_source, write_text = growing_text.read_source, growing_text.write_text
 
 
@@ -34,20 +34,20 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_vocabulary_grows_as_the_law_says(real: Path) -> None:
     source = read_source(real)
     assert heaps(source.words)[1] == source.beta == pytest.approx(0.7, abs=0.05)
-    *_, (_, words, types) = grown(source, 2_000_000)
+    *_, (_, words, types) = draw_text(source, 2_000_000)
     assert words > 5 * len(source.words)
     assert types == pytest.approx(source.k * words**source.beta, rel=0.01)
 
 
 def test_words_stand_in_an_order_that_was_read(real: Path, tmp_path: Path) -> None:
-    growth = write_text(read_source(real), tmp_path / "one.txt", 300_000)
+    counts = write_text(read_source(real), tmp_path / "one.txt", 300_000)
     write_text(read_source(real), tmp_path / "two.txt", 300_000)
     text = (tmp_path / "one.txt").read_text()
-    assert text == (tmp_path / "two.txt").read_text() and growth
+    assert text == (tmp_path / "two.txt").read_text() and counts
     assert 299_000 < len(text) <= 300_000 and text.endswith("\n")
     read = PIECE.findall(real.read_text())
     known = {(one[1], two) for one, two in pairwise(read)}
-    told = PIECE.findall(text)
+    words_drawn = PIECE.findall(text)
     words = {word for _, word in read}
-    pairs = [(one[1], two) for one, two in pairwise(told) if {one[1], two[1]} <= words]
+    pairs = [(one[1], two) for one, two in pairwise(words_drawn) if {one[1], two[1]} <= words]
     assert sum(pair in known for pair in pairs) > 0.95 * len(pairs)

@@ -55,8 +55,8 @@ def test_it_prints_its_table(benchmark: Any, capsys: pytest.CaptureFixture[str])
     measured = benchmark.compared(step, lambda: benchmark.our_reward(BODY, ranked, 2, 1), 1, 1)
     assert np.isfinite(measured).all() and min(measured) > 0
     benchmark.show("Reward model", "one pair a pass", "pairs/s", 12, BODY, (0.3, 0.1, 3.0))
-    said = capsys.readouterr().out
-    assert "| pairs/s | 40 | 120 | 3.00 × | ≥ 3: met |" in said
+    printed = capsys.readouterr().out
+    assert "| pairs/s | 40 | 120 | 3.00 × | ≥ 3: met |" in printed
 
 
 def test_the_plain_loop_steps(benchmark: Any) -> None:

@@ -30,7 +30,7 @@ def benchmarks(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     """What was asked of the Hub, which answers from ROWS."""
     calls: list[tuple[object, ...]] = []
 
@@ -54,7 +54,7 @@ def with_checksum(fetch: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> Non
 
 
 def test_every_set_becomes_plain_text_that_benchmarks_find(
-    tmp_path: Path, benchmarks: Any, asked: list, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, benchmarks: Any, requests: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetch, public = benchmarks("fetch"), benchmarks("public_data")
     with_checksum(fetch, monkeypatch, "First\n\nSecond\n")
@@ -65,8 +65,8 @@ def test_every_set_becomes_plain_text_that_benchmarks_find(
     assert content(tmp_path / "tatoeba-en-fr" / "fra.txt.gz") == "Go. Now\tVa !\n"
     assert content(tmp_path / "wiki-zh" / "wiki_zh.txt.gz").startswith("= T0 =\nx0\ny0\n= T1 =\n")
     assert "CC BY-SA" in (tmp_path / "wikitext-2" / "SOURCE.txt").read_text()
-    assert {split for name, _, split in asked if name == "Salesforce/wikitext"} == {"train", "validation", "test"}
-    commits = {revision for name, revision, _ in asked if name != "karpathy/tiny_shakespeare" and revision}
+    assert {split for name, _, split in requests if name == "Salesforce/wikitext"} == {"train", "validation", "test"}
+    commits = {revision for name, revision, _ in requests if name != "karpathy/tiny_shakespeare" and revision}
     assert len(commits) == 2 and all(re.fullmatch(r"[0-9a-f]{40}", one) for one in commits)
     digest = hashlib.sha256(content(tmp_path / "tatoeba-en-fr" / "fra.txt.gz").encode()).hexdigest()
     assert digest in "".join(result.output.split()), "not known: to be written down"
@@ -74,21 +74,21 @@ def test_every_set_becomes_plain_text_that_benchmarks_find(
     assert public.read(public.find(tmp_path, "wikitext-2/valid.txt")).decode() == " = A = \n\n one \n"
 
 
-def test_what_is_there_is_left_alone(tmp_path: Path, benchmarks: Any, asked: list) -> None:
+def test_existing_files_are_kept(tmp_path: Path, benchmarks: Any, requests: list) -> None:
     (tmp_path / "wikitext-2").mkdir()
     (tmp_path / "wikitext-2" / "mine.txt").write_text("mine")
     result = CliRunner().invoke(benchmarks("fetch").main, ["--data", str(tmp_path), "wikitext-2"])
     assert result.exit_code == 0 and "left alone" in result.output
-    assert [file.name for file in (tmp_path / "wikitext-2").iterdir()] == ["mine.txt"] and not asked
+    assert [file.name for file in (tmp_path / "wikitext-2").iterdir()] == ["mine.txt"] and not requests
 
 
 def test_a_text_of_another_checksum_is_not_kept(
-    tmp_path: Path, benchmarks: Any, asked: list, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, benchmarks: Any, requests: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetch = benchmarks("fetch")
     with_checksum(fetch, monkeypatch, "another text")
     result = CliRunner().invoke(fetch.main, ["--data", str(tmp_path), "tinyshakespeare"])
-    assert result.exit_code == 1 and "SHA-256" in result.output and asked
+    assert result.exit_code == 1 and "SHA-256" in result.output and requests
     assert list(tmp_path.iterdir()) == []
 
 
@@ -104,6 +104,6 @@ def test_without_a_network_nothing_is_half_there(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_set_is_said_in_a_sentence(tmp_path: Path, benchmarks: Any) -> None:
+def test_a_missing_set_is_a_one_sentence_error(tmp_path: Path, benchmarks: Any) -> None:
     with pytest.raises(click.ClickException, match=r"docs/data\.md"):
         benchmarks("public_data").find(tmp_path, "wordsim")

@@ -18,7 +18,7 @@ from pipeline import ROOT
 from tests.models.grown_rungs import TEXTS, saved_bert
 
 SHORT = {"max_steps": 4, "batch_size": 2, "progress": False, "accelerator": "cpu", "validations": 1}
-NAMED = [Example(text, None, "ab"[place % 2]) for place, text in enumerate(TEXTS)]
+NAMED = [Example(text, None, "ab"[index % 2]) for index, text in enumerate(TEXTS)]
 TAGGED = [Tagged(tuple(text.split()), tuple("ab"[len(word) % 2] for word in text.split())) for text in TEXTS]
 
 
@@ -33,10 +33,10 @@ def test_it_fine_tunes_as_the_stages_do(kind: Any, quality: Any, tmp_path: Path)
     base, tagging = saved_bert(tmp_path / "base"), kind is BERTTagger
     rows: list[Any] = TAGGED if tagging else NAMED
     training = (TaggerTraining if tagging else ReadingTraining).model_validate(SHORT)
-    asked = SimpleNamespace(name="x", model=kind.Config(), training=training)
-    ours = quality.fine_tuned(kind, ["a", "b"], rows, rows, asked, base, Run(3, tmp_path / "ours"))
+    settings = SimpleNamespace(name="x", model=kind.Config(), training=training)
+    ours = quality.fine_tuned(kind, ["a", "b"], rows, rows, settings, base, Run(3, tmp_path / "ours"))
     make: Any = make_tagger if tagging else make_classifier
-    model, _ = make(kind, ["a", "b"], rows, rows, settings=asked, base=base, run=Run(3, tmp_path / "theirs"))
+    model, _ = make(kind, ["a", "b"], rows, rows, settings=settings, base=base, run=Run(3, tmp_path / "theirs"))
     for one, other in zip(ours.parameters(), model.parameters(), strict=True):
         assert torch.equal(one, other)
 

@@ -47,8 +47,8 @@ def chromium() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def explored(request: pytest.FixtureRequest) -> Path:
     """The folder that is looked at."""
-    given = os.environ.get("LANGLADDER_EXPLORED")
-    return Path(given) if given else finish(request.getfixturevalue("place"))
+    folder = os.environ.get("LANGLADDER_EXPLORED")
+    return Path(folder) if folder else finish(request.getfixturevalue("place"))
 
 
 @pytest.fixture(scope="session")
@@ -66,9 +66,9 @@ def visit(chromium: Any, address: str) -> Iterator[Visit]:
     contexts, wrong = [], []
 
     def visited(path: str, scheme: str = "light", width: int = 1100, base: str = address, refused: bool = False) -> Any:
-        def heard(said: Any) -> None:
-            if said.type == "error" and not (refused and said.text.startswith("Failed to load resource")):
-                wrong.append(f"{path}: {said.text}")
+        def heard(message: Any) -> None:
+            if message.type == "error" and not (refused and message.text.startswith("Failed to load resource")):
+                wrong.append(f"{path}: {message.text}")
 
         context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
         context.set_default_timeout(15_000)
@@ -77,10 +77,10 @@ def visit(chromium: Any, address: str) -> Iterator[Visit]:
         page.on("pageerror", lambda error: wrong.append(f"{path}: {error}"))
         page.on("console", heard)
         page.on("request", lambda one: None if own(one.url, base) else wrong.append(f"{path} asks {one.url}"))
-        asked = under_way[page] = set()
-        page.on("request", lambda one: asked.add(one))
-        page.on("requestfinished", lambda one: asked.discard(one))
-        page.on("requestfailed", lambda one: asked.discard(one))
+        pending = under_way[page] = set()
+        page.on("request", lambda one: pending.add(one))
+        page.on("requestfinished", lambda one: pending.discard(one))
+        page.on("requestfailed", lambda one: pending.discard(one))
         page.goto(f"{base}{path}")
         return settled(page)
 

@@ -38,7 +38,7 @@ def settled(page: Any) -> Any:
     while quiet < QUIET:
         page.wait_for_timeout(40)
         quiet = 0 if under_way[page] else quiet + 1
-        assert time.monotonic() < end, [asked.url for asked in under_way[page]]
+        assert time.monotonic() < end, [request.url for request in under_way[page]]
     return page
 
 

@@ -13,28 +13,28 @@ from tests.faces.explorer.small_translators import translators
 WORDS = ["the", "man", "woman", "king", "queen", "she", "he", "dog", "cat", "horse", "paris", "doctor", "nurse", "<b>"]
 
 
-def finish(place: Path) -> Path:
+def finish(work: Path) -> Path:
     """Add to a folder of small models what the pages show of a whole run."""
     for add in (small_readers.classifiers, small_readers.tagger, small_readers.readers, small_readers.instructed):
-        add(place / "models")
-    translators(place / "models" / "translator")
+        add(work / "models")
+    translators(work / "models" / "translator")
     matrix = np.random.default_rng(1).normal(size=(len(WORDS), 6)).astype(np.float32)
-    WordVectors(WORDS, matrix).save(place / "models" / "embedding" / "skipgram")
+    WordVectors(WORDS, matrix).save(work / "models" / "embedding" / "skipgram")
     ladder = {"chosen": {"corpus": "microworld", "size": "tiny", "seed": 1}}
     names = {"kneser_ney": ("Kneser–Ney 3-gram", 18.69), "lstm": ("LSTM", 9.36), "gpt": ("GPT & co", 9.38)}
-    rungs = [_rung(name, *told) for name, told in names.items()]
-    (place / "reports" / "ladder.json").write_text(
+    rungs = [_rung(name, *details) for name, details in names.items()]
+    (work / "reports" / "ladder.json").write_text(
         json.dumps(ladder | {"lm": rungs, "tune": [_rung("long", "GPT, longer", 9.1) | {"base": "lm/gpt"}]})
     )
     about = {"lineage": [{"rung": "lm/gpt", "title": "GPT & co"}], "settings": {"tune": {"base": "lm/gpt"}}}
-    folder = place / "models" / "tune" / "long"
+    folder = work / "models" / "tune" / "long"
     folder.mkdir(parents=True)
     (folder / "provenance.json").write_text(json.dumps(about))
-    (place / "curves" / "lm").mkdir(parents=True)
+    (work / "curves" / "lm").mkdir(parents=True)
     for name, (_, best) in names.items():
         lines = [f"{step},{best / 4 + 300 / step:.4f},{best / 4 + 320 / step:.4f}" for step in range(100, 1100, 100)]
-        (place / "curves" / "lm" / f"{name}.csv").write_text("\n".join(["step,train_loss,validation_loss", *lines, ""]))
-    return place
+        (work / "curves" / "lm" / f"{name}.csv").write_text("\n".join(["step,train_loss,validation_loss", *lines, ""]))
+    return work
 
 
 def _rung(name: str, title: str, per_word: float) -> dict[str, Any]:

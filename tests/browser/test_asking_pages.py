@@ -91,7 +91,7 @@ def test_two_texts_are_compared(visit: Visit) -> None:
     assert page.locator("textarea[name=text]").input_value() in probes.nth(1).inner_text()
 
 
-def test_all_models_go_on_at_once_and_stop_when_told(visit: Visit) -> None:
+def test_all_models_stream_at_once_and_can_be_stopped(visit: Visit) -> None:
     page = visit("/continue")
     page.evaluate(GROWN)
     page.locator("[name=prompt]").fill("the cat")
@@ -102,19 +102,19 @@ def test_all_models_go_on_at_once_and_stop_when_told(visit: Visit) -> None:
     assert len(working) >= 3
     assert order.index(working[-1]) < len(order) - 1 - order[::-1].index(working[0])  # side by side, not by turns
     ends = page.locator(f"{COLUMNS} p.small:not(.unknown-words)").all_inner_texts()
-    assert all("asked" in end or "ended" in end for place, end in enumerate(ends) if place in working)
+    assert all("asked" in end or "ended" in end for index, end in enumerate(ends) if index in working)
     page.locator("[name=max_tokens]").fill("400")
     page.evaluate("window.grown = []")
     page.evaluate(STOP)
     submit(page)
     page.locator("#found").filter(has_text="stopped").wait_for()
     stop = page.get_by_role("button", name="Stop")
-    said = page.locator("#found").inner_text()
-    assert "stopped" in said and stop.is_disabled()
+    stopped = page.locator("#found").inner_text()
+    assert "stopped" in stopped and stop.is_disabled()
     assert page.locator("#status").inner_text() == "Stopped."
     assert all(len(text) < 1000 for text in page.locator("#found span.new").all_inner_texts())
     page.wait_for_timeout(150)
-    assert page.locator("#found").inner_text() == said
+    assert page.locator("#found").inner_text() == stopped
 
 
 def test_words_have_neighbours_analogies_and_one_that_is_odd(visit: Visit) -> None:
@@ -177,7 +177,7 @@ def test_two_fingers_zoom_the_map(visit: Visit) -> None:
     touch.send("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 2})
 
     def fingers(kind: str, *apart: int) -> None:
-        points = [{"x": middle[0] + side, "y": middle[1] + side / 2, "id": place} for place, side in enumerate(apart)]
+        points = [{"x": middle[0] + side, "y": middle[1] + side / 2, "id": finger} for finger, side in enumerate(apart)]
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     fingers("touchStart", -30, 30)
@@ -239,7 +239,7 @@ def test_translations_have_their_attention_and_their_search(visit: Visit) -> Non
 
 
 @pytest.mark.parametrize(
-    ("link", "shown"),
+    ("link", "selector"),
     [
         ("/surprisal?text=the+king+sees+a+cat+.&other=the+cats&by=word", "#found"),
         ("/continue?prompt=the+king&seed=7&temperature=0.9&max_tokens=12", "#found"),
@@ -251,11 +251,11 @@ def test_translations_have_their_attention_and_their_search(visit: Visit) -> Non
         ("/translate?text=the+dog+runs&width=2&n_best=2", "#found, #weighed"),
     ],
 )
-def test_a_link_gives_the_same_answer_to_whoever_opens_it(link: str, shown: str, visit: Visit) -> None:
+def test_a_link_gives_the_same_answer_to_whoever_opens_it(link: str, selector: str, visit: Visit) -> None:
     page = visit(link)
     submit(page)
-    told, again = page.locator(shown).all_inner_texts(), visit(share(page)).locator(shown).all_inner_texts()
-    assert told == again and max(map(len, told)) > 40
+    texts, again = page.locator(selector).all_inner_texts(), visit(share(page)).locator(selector).all_inner_texts()
+    assert texts == again and max(map(len, texts)) > 40
 
 
 @pytest.mark.parametrize(
@@ -266,11 +266,11 @@ def test_unknown_words_are_marked_below_the_form_and_beside_each_answer(path: st
     page = visit(path)
     page.locator(f"[name={field}]").fill("zebra cat")
     submit(page)
-    told = page.locator("#unknown")
-    assert re.search("[12] of 2 words are unknown", told.inner_text())
-    assert "zebra" in told.locator(".token.unknown").all_inner_texts()
-    told.locator("summary").click()
-    assert told.locator("tbody tr").count() >= 1 and "<unk>" in told.locator("tbody").inner_text()
+    unknown = page.locator("#unknown")
+    assert re.search("[12] of 2 words are unknown", unknown.inner_text())
+    assert "zebra" in unknown.locator(".token.unknown").all_inner_texts()
+    unknown.locator("summary").click()
+    assert unknown.locator("tbody tr").count() >= 1 and "<unk>" in unknown.locator("tbody").inner_text()
     if path not in ("/tokenize", "/surprisal"):
         assert "zebra" in page.locator(".unknown-words").first.inner_text()
 
@@ -300,8 +300,8 @@ def test_a_model_is_looked_into_and_another_token_pressed(kind: str, visit: Visi
     page.locator("#found .heat-cell").last.click()
     settled(page)
     assert chosen.inner_text() == "<eos>" != first and "place=" in page.url
-    told = page.locator("#found section").first.inner_text()
-    assert "P(“<eos>”) = " in told and "bits" in told
+    section = page.locator("#found section").first.inner_text()
+    assert "P(“<eos>”) = " in section and "bits" in section
     if kind == "continue a text":
         page.locator("label:has-text('Head') select").select_option("mean")
         assert "mean of its heads" in page.locator("#found").inner_text()

@@ -62,8 +62,8 @@ def test_nothing_serious_is_wrong_for_any_reader(path: str, look: tuple[str, int
     assert not findings(page)
     assert page.locator("h1").count() == 1 and page.title()
     assert page.locator("main").inner_text().strip()
-    wide, inner = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    assert wide <= inner
+    scroll_width, inner = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+    assert scroll_width <= inner
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -81,13 +81,13 @@ def test_the_keyboard_reaches_every_control_and_each_has_a_name(path: str, visit
 def test_a_shared_link_brings_back_what_was_asked(path: str, visit: Visit) -> None:
     page = visit(path, refused=True)  # what is asked then may make no sense
     page.evaluate(CHANGE)
-    told = page.evaluate(STATE)
+    state = page.evaluate(STATE)
     page.evaluate("document.querySelector('form[data-state]').noValidate = true")
     page.evaluate("document.querySelector('form[data-state]').requestSubmit()")
     settled(page)
     shared = page.evaluate("location.pathname + location.search")
     assert "?" in shared
-    assert visit(shared, refused=True).evaluate(STATE) == told
+    assert visit(shared, refused=True).evaluate(STATE) == state
 
 
 @pytest.mark.parametrize("path", ["/?%00=%ff&family=%3Cimg%20src=x%3E", "/read?text=%22%3E%3Cscript%3E", "/nowhere"])

@@ -16,15 +16,15 @@ def test_rows_are_chosen(chromium: Any) -> None:
     opened.set_content(f'<div class="wide"><table class="predictions"><tbody>{cells}</tbody></table></div>')
     opened.add_script_tag(content=script)
 
-    def shown() -> list[str]:
+    def visible_rows() -> list[str]:
         return [re.sub(r"\s+", " ", one) for one in opened.locator("tr:visible td").all_inner_texts()]
 
     rung, right = opened.locator("select").all()
-    assert rung.locator("option").all_inner_texts() == ["every rung", "A", "B"] and len(shown()) == 3
+    assert rung.locator("option").all_inner_texts() == ["every rung", "A", "B"] and len(visible_rows()) == 3
     right.select_option("wrong")
-    assert shown() == ["bad film", "good day"]
+    assert visible_rows() == ["bad film", "good day"]
     rung.select_option("a")
-    assert shown() == ["bad film"]
+    assert visible_rows() == ["bad film"]
     right.select_option("")
     opened.locator("input").fill("GOOD")
-    assert shown() == ["good film"]
+    assert visible_rows() == ["good film"]

@@ -51,8 +51,8 @@ ROUNDED = 2e-5  # of unlikely tokens PyTorch's LSTM is 1.7e-4 from what it gives
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    given = os.environ.get("LANGLADDER_EXPLORED")
-    return Path(given) if given else small_run(tmp_path_factory.mktemp("run"))
+    folder = os.environ.get("LANGLADDER_EXPLORED")
+    return Path(folder) if folder else small_run(tmp_path_factory.mktemp("run"))
 
 
 @pytest.fixture(scope="session")
@@ -77,9 +77,9 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def computed(visit: Visit, published: str, rungs: tuple[dict[str, Rung | str], Path]) -> Any:
-    """computed(kind, body, given) → what JavaScript makes of each `one` of them with the rung's `model`."""
+    """computed(kind, body, items) → what JavaScript makes of each `one` of them with the rung's `model`."""
     page = visit("/index.html", base=published)
-    return lambda kind, body, given: page.evaluate(ENGINE.format(body=body), {"rung": rungs[0][kind], "given": given})
+    return lambda kind, body, items: page.evaluate(ENGINE.format(body=body), {"rung": rungs[0][kind], "given": items})
 
 
 def texts_of(run: Path, table: str, column: str) -> list[str]:

@@ -32,35 +32,35 @@ def test_a_table_is_sorted_and_the_link_remembers_it(visit: Visit) -> None:
 def test_curves_are_zoomed_by_keys_buttons_and_mouse(visit: Visit) -> None:
     page = visit("/ladder")
 
-    def shown() -> Any:
+    def view() -> Any:
         return page.locator("#plot svg.curves").evaluate(
             "svg => [...svg.querySelectorAll('text, path')].map((one) => one.getAttribute('d') ?? one.textContent)"
         )
 
-    whole = shown()
+    whole = view()
     plot = page.locator("#plot svg.curves").first
     plot.focus()
     page.keyboard.press("+")
-    near = shown()
+    near = view()
     assert near != whole and "zoom=0." in page.url
     assert visit(page.evaluate("location.pathname + location.search")).url == page.url
     page.keyboard.press("0")
-    assert shown() == whole
+    assert view() == whole
     page.get_by_role("button", name="closer").click()
-    assert shown() == near
+    assert view() == near
     page.get_by_role("button", name="the whole").click()
     box = plot.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.3)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.6)
     page.mouse.up()
-    assert shown() != whole
+    assert view() != whole
     line = page.locator("#plot button.legend").first
     line.click()
     assert line.get_attribute("aria-pressed") == "false" and "hide=" in page.url
 
 
-def test_the_family_tree_is_drawn_and_told(visit: Visit) -> None:
+def test_the_family_tree_is_drawn_and_described(visit: Visit) -> None:
     page = visit("/ladder")
     drawn = page.get_by_role("region", name="The family tree").locator("svg.graph")
     assert drawn.locator("text").all_text_contents() == ["GPT & co", "lm/gpt", "GPT, longer", "tune/long"]
@@ -85,8 +85,8 @@ def test_each_classifier_gives_labels_words_and_a_tree(visit: Visit) -> None:
     page = visit("/read")
     columns = page.locator("#labels > section")
     assert columns.count() >= 3
-    for place in range(columns.count()):
-        shares = columns.nth(place).locator("table").first.locator("td.number").all_inner_texts()
+    for index in range(columns.count()):
+        shares = columns.nth(index).locator("table").first.locator("td.number").all_inner_texts()
         assert shares and all("%" in share for share in shares)
     tree = page.locator("#labels svg.graph").first
     assert tree.locator("g:has(> title)").count() >= 5
@@ -142,5 +142,5 @@ def test_two_models_answer_and_are_judged(visit: Visit) -> None:
     assert page.locator("textarea[name=instruction]").input_value() == value
     assert page.locator("#found section").count() == 2
     page.locator("#found caption").nth(1).or_(page.locator("#found .alert").first).first.wait_for()
-    told = page.locator("#found").inner_text()
-    assert "reward" in told and "a right answer" in told
+    text = page.locator("#found").inner_text()
+    assert "reward" in text and "a right answer" in text

@@ -24,7 +24,7 @@ SWIM = {"right": ["duck", "goose"], "number": 2}
 ODD = {"among": ["apple", "dog", "pie", "egg"], "right": ["dog"]}
 
 
-def asked(kind: str, **fields: Any) -> str:
+def request_text(kind: str, **fields: Any) -> str:
     return json.dumps({"kind": kind, **fields})
 
 
@@ -134,7 +134,7 @@ GOLDEN: list[tuple[str, dict[str, Any], str, tuple[float, float, float, float]]]
 def test_golden_judgements(
     kind: str, fields: dict[str, Any], answer: str, parts: tuple[float, float, float, float]
 ) -> None:
-    assert judge(asked(kind, **fields), answer) == pytest.approx(Judgement(*parts))
+    assert judge(request_text(kind, **fields), answer) == pytest.approx(Judgement(*parts))
 
 
 def test_every_kind_has_golden_judgements() -> None:

@@ -50,14 +50,14 @@ def test_held_out_splits_stay_small_where_many_are_drawn() -> None:
     assert many == {"train": 37_000, "validation": 1_000, "test": 1_000, "unseen": 1_000}
 
 
-def asked(dialogue: Dialogue) -> str:
+def request_of(dialogue: Dialogue) -> str:
     """What is asked, without its phrasing."""
     return str(dialogue.asked)
 
 
 def test_no_held_out_request_is_in_train(drawn: dict[str, list[Dialogue]]) -> None:
-    """Those aside whose request does not tell what they are about: their texts do."""
-    requests = {split: {asked(one) for one in dialogues} for split, dialogues in drawn.items()}
+    """Except kinds whose subject is only in the text."""
+    requests = {split: {request_of(one) for one in dialogues} for split, dialogues in drawn.items()}
     for split in ("validation", "test", "unseen"):
         shared = requests["train"] & requests[split]
         kinds = {text.split('"kind": "')[1].split('"')[0] for text in shared}
@@ -82,10 +82,10 @@ def test_held_out_facts_are_in_no_instruction_of_train() -> None:
         for one in demonstrations(TINY, split, count):
             if one.kind in ("fact_word", "yes_no"):
                 text = one.prompt[-1].text
-                ((relation, given),) = {
+                ((relation, subject),) = {
                     (relation, found[1]) for relation, pattern in patterns if (found := re.search(pattern, text))
                 }
-                facts[split].add((relation, given))
+                facts[split].add((relation, subject))
     assert min(map(len, facts.values())) > 5
     assert not facts["train"] & (facts["validation"] | facts["test"])
 
@@ -95,8 +95,8 @@ def test_no_alone_answers_half_of_the_claims() -> None:
     rng = Random(1)
     drawn = (KINDS["yes_no"].draw(rng) for _ in range(5000))
     claims = {one.slots["claim"]: one.answer for one in drawn}
-    said = Counter(claims.values())
-    assert len(claims) > 300 and 0.45 < said["yes"] / len(claims) < 0.55
+    answers = Counter(claims.values())
+    assert len(claims) > 300 and 0.45 < answers["yes"] / len(claims) < 0.55
 
 
 @pytest.mark.parametrize("kind", ["plural", "done", "agreement"])
@@ -104,10 +104,10 @@ def test_a_line_is_changed_into_another_line(kind: str) -> None:
     rng = Random(1)
     for _ in range(60):
         request = KINDS[kind].draw(rng)
-        given, right = (tuple(request.wanted[name].split()) for name in ("given", "right"))
-        assert is_line(right) and is_line(given) == (kind != "agreement")
-        different = [(one, other) for one, other in zip(given, right, strict=kind != "done") if one != other]
-        assert len(different) == {"agreement": 1, "plural": 3 if given[0] == "this" else 2}.get(kind, len(different))
+        before, right = (tuple(request.wanted[name].split()) for name in ("given", "right"))
+        assert is_line(right) and is_line(before) == (kind != "agreement")
+        different = [(one, other) for one, other in zip(before, right, strict=kind != "done") if one != other]
+        assert len(different) == {"agreement": 1, "plural": 3 if before[0] == "this" else 2}.get(kind, len(different))
         assert request.answer == " ".join(right[:-1])
 
 
@@ -116,12 +116,12 @@ def test_a_question_about_a_story_has_an_answer_there_or_must_be_refused() -> No
     for _ in range(200):
         known, unknown = KINDS["answer"].draw(rng), KINDS["refuse"].draw(rng)
         assert known.answer in known.slots["story"]
-        asked = unknown.slots["question"].removesuffix(" ?").split()
+        question = unknown.slots["question"].removesuffix(" ?").split()
         name, *_, like = story = unknown.slots["story"].removesuffix(" .").split()
-        if asked[0] == "who":
-            assert not {*asked[2:], "a"} & {*story} - {"a", "in", "from"} and like not in asked
+        if question[0] == "who":
+            assert not {*question[2:], "a"} & {*story} - {"a", "in", "from"} and like not in question
         else:
-            assert name not in asked
+            assert name not in question
     wrong = KINDS["answer_sentence"].draw(rng)
     assert wrong.wanted["story"] == wrong.key
 
@@ -132,8 +132,8 @@ def test_a_mood_is_plain() -> None:
     moods |= {row["past"]: row["mood"] for name in ("takes", "deeds") for row in table(name)}
     for _ in range(100):
         request = KINDS["mood"].draw(rng)
-        shown = Counter(moods[word] for word in request.slots["sentence"].split() if word in moods)
-        assert shown.most_common(1)[0][0] == request.answer
+        mood_counts = Counter(moods[word] for word in request.slots["sentence"].split() if word in moods)
+        assert mood_counts.most_common(1)[0][0] == request.answer
 
 
 def test_phrasings_vary_and_one_is_kept_for_unseen_instructions(drawn: dict[str, list[Dialogue]]) -> None:
@@ -240,7 +240,7 @@ def test_noise_at_its_ends() -> None:
     assert ranked(rewards, NoiseConfig(kind="flips", amount=1.0), Random(1)) == (2, 3, 2, 1)
 
 
-def test_noise_follows_from_seed_and_place() -> None:
+def test_noise_depends_on_seed_and_index_only() -> None:
     noise = NoiseConfig(kind="temperature", amount=1.0)
     samples = [(PROMPT, ["a" * length for length in range(1, 7)])] * 4
     one, again, other = (preferences(samples, by_length, noise, seed) for seed in (1, 1, 2))

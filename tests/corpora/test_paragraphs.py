@@ -49,8 +49,8 @@ def people(context: str) -> dict[str, str]:
 
 
 def test_facts_are_those_of_who_is_asked_for(every: list[Question]) -> None:
-    """Read anew: NAME is a JOB from TOWN who likes LIKE."""
-    asked = Counter[str]()
+    """Parsed again: NAME is a JOB from TOWN who likes LIKE."""
+    counts = Counter[str]()
     forms = {
         r"where does (\w+) live \?": r"\b{} is a \w+ from (\w+)",
         r"what does (\w+) like \?": r"\b{} is a \w+ from \w+ who likes (\w+)",
@@ -64,13 +64,13 @@ def test_facts_are_those_of_who_is_asked_for(every: list[Question]) -> None:
             if found := re.fullmatch(question, one.question):
                 about = people(one.context).get(found[1], found[1])
                 assert re.findall(statement.format(about), one.context) == one.gold()[: len(one.answers)], one
-                asked[question, bool(one.answers)] += 1  # type: ignore[index]
-    assert len(asked) == 12 and min(asked.values()) > 5, asked
+                counts[question, bool(one.answers)] += 1  # type: ignore[index]
+    assert len(counts) == 12 and min(counts.values()) > 5, counts
 
 
 def test_what_somebody_did_is_in_one_statement(every: list[Question]) -> None:
-    """Read anew: SOMEBODY VERBED a thing, or a thing that SOMEBODY VERBED."""
-    asked = Counter[bool]()
+    """Parsed again: SOMEBODY VERBED a thing, or a thing that SOMEBODY VERBED."""
+    counts = Counter[bool]()
     for one in every:
         if found := re.fullmatch(DO, one.question):
             ways = [way for way, name in people(one.context).items() if name == people(one.context).get(found[1])]
@@ -79,11 +79,11 @@ def test_what_somebody_did_is_in_one_statement(every: list[Question]) -> None:
             who, verb = "|".join(ways) or "nobody", PAST[found[2]]
             thing = r"((?:the|this|these|two)(?: \w+)?? {})"
             noun = "(?:" + "|".join(row[form] for row in table("nouns") for form in ("singular", "plural")) + ")"
-            said = re.findall(rf"(?<!that )\b(?:{who}) {verb} {thing.format(noun)}\b", one.context)
-            said += re.findall(rf"\b{thing.format(noun)} that (?:{who}) {verb}\b", one.context)
-            assert said == [answer.text for answer in one.answers], one
-            asked[bool(one.answers)] += 1
-    assert asked[True] > 40 and asked[False] > 8
+            statements = re.findall(rf"(?<!that )\b(?:{who}) {verb} {thing.format(noun)}\b", one.context)
+            statements += re.findall(rf"\b{thing.format(noun)} that (?:{who}) {verb}\b", one.context)
+            assert statements == [answer.text for answer in one.answers], one
+            counts[bool(one.answers)] += 1
+    assert counts[True] > 40 and counts[False] > 8
 
 
 def facts(*lines: str) -> Facts:
@@ -112,15 +112,15 @@ PETER = "peter is a vet from paris who likes books ."
         ("the queen signed her letter .", "who signed her-letter", "the queen"),
     ],
 )
-def test_what_a_line_tells(line: str, meaning: str, answer: str) -> None:
-    asked = tuple(part.replace("-", " ") for part in meaning.split())
+def test_golden_facts_of_a_line(line: str, meaning: str, answer: str) -> None:
+    question = tuple(part.replace("-", " ") for part in meaning.split())
     found = facts(ANNA, PETER, line)
-    assert [found.text(span) for span in found.answers[asked]] == [answer]
+    assert [found.text(span) for span in found.answers[question]] == [answer]
     # what was only wanted was not done
-    assert ("do", *asked[1:]) not in found.answers or asked[0] != "want"
+    assert ("do", *question[1:]) not in found.answers or question[0] != "want"
 
 
-def test_what_is_said_twice_is_not_asked() -> None:
+def test_facts_that_are_stated_twice_are_not_asked() -> None:
     found = facts(ANNA, "she fed the pig .", "anna fed these hens .", "the pigs that she fed are heavy .")
     assert len(found.answers["do", "f", "feed"]) == 3 and ("do", "f", "feed") not in found.answered()
     assert ("who", "fed", "the pig") in found.answered()

@@ -40,7 +40,7 @@ def test_scenes_come_back_and_the_bytes_are_the_same(drawn: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "said"),
+    ("column", "value", "message"),
     [
         ("agent", "zeppelin", "no scene of microworld"),
         ("agent", "", "does not describe its scene"),
@@ -51,13 +51,15 @@ def test_scenes_come_back_and_the_bytes_are_the_same(drawn: Path, tmp_path: Path
         ("sentence", "the zeppelin sleeps .", "'the zeppelin sleeps .' does not describe its scene"),
     ],
 )
-def test_what_is_no_scene_is_named(drawn: Path, tmp_path: Path, column: str, value: str | None, said: str) -> None:
+def test_invalid_scenes_raise_a_named_error(
+    drawn: Path, tmp_path: Path, column: str, value: str | None, message: str
+) -> None:
     path = copy(drawn, tmp_path) / "test.parquet"
     columns = pq.read_table(path).to_pydict()
     row = columns["agents"].index("many")
     columns[column][row] = value
     pq.write_table(pa.table(columns, schema=SCENE_FOLDER), path)
-    with pytest.raises(InputError, match=rf"test\.parquet, row {row}: .*{said}"):
+    with pytest.raises(InputError, match=rf"test\.parquet, row {row}: .*{message}"):
         read_scenes(tmp_path)
 
 

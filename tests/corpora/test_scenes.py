@@ -73,7 +73,7 @@ def test_golden_lines(facts: str, lines: list[str]) -> None:
     ],
 )
 def test_a_line_that_tells_more_is_no_scene(line: str) -> None:
-    assert world().read([*(said.split() for said in BEFORE), line.split()]) is not None
+    assert world().read([*(earlier.split() for earlier in BEFORE), line.split()]) is not None
     assert line not in sentences(scene_of(line.split()))
 
 
@@ -134,4 +134,4 @@ def test_same_seed_same_scenes() -> None:
 def test_golden_recovered_facts(caption: str, missing: set[str]) -> None:
     found = recovered(PLATES, caption.split())
     assert [f"{question}={getattr(PLATES, question)}" for question in found] == PLATES.facts()
-    assert {question for question, said in found.items() if not said} == missing
+    assert {question for question, correct in found.items() if not correct} == missing

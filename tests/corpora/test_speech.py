@@ -46,14 +46,14 @@ def test_there_is_room_for_every_labelling() -> None:
         assert len(one.frames) >= len(one.text) + repeats
         heard = one.sounding[one.sounding != SILENCE]
         assert (np.diff(heard) >= 0).all()
-        assert [one.text[place] for place in dict.fromkeys(heard.tolist())] == list(one.text.replace(" ", ""))
+        assert [one.text[position] for position in dict.fromkeys(heard.tolist())] == list(one.text.replace(" ", ""))
 
 
 def test_golden_without_noise_and_coarticulation() -> None:
     config = TINY.model_copy(update={"noise": 0.0, "coarticulation": 0.0})
     sounds = prototypes(config.dimensions)
     one = speak("a cat", sounds, config, np.random.default_rng(1))
-    expected = [sounds[ALPHABET.index(one.text[place])] if place != SILENCE else sounds[0] for place in one.sounding]
+    expected = [sounds[ALPHABET.index(one.text[index])] if index != SILENCE else sounds[0] for index in one.sounding]
     np.testing.assert_array_equal(one.frames, np.array(expected, dtype=np.float32))
     assert (sounds[0] == 0).all()
 
@@ -68,6 +68,6 @@ def test_golden_coarticulation() -> None:
     np.testing.assert_allclose(frames[1], 0.75 * sounds[2], rtol=1e-6)
 
 
-def test_too_few_sentences_are_said() -> None:
+def test_too_few_sentences_raise_a_named_error() -> None:
     with pytest.raises(InputError, match=r"utterances=100000: microworld.*lower utterances or raise longest"):
         generate_speech(SpeechConfig(size="tiny", utterances=100_000, longest=8))

@@ -64,7 +64,7 @@ def changed_arrays(name: str, arrays: dict[str, np.ndarray]) -> dict[str, np.nda
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("missing", "needs sounding, int32 with 1 axes"),
         ("type", "needs frames, float32 with 2 axes"),
@@ -76,10 +76,10 @@ def changed_arrays(name: str, arrays: dict[str, np.ndarray]) -> dict[str, np.nda
         ("short", "utterance 0, .* has 2 frames, too few"),
     ],
 )
-def test_what_is_no_utterance_is_named(spoken: Path, tmp_path: Path, change: str, said: str) -> None:
+def test_invalid_utterances_raise_a_named_error(spoken: Path, tmp_path: Path, change: str, message: str) -> None:
     path = copy(spoken, tmp_path) / "test.safetensors"
     save_file(changed_arrays(change, load_file(path)), path)
-    with pytest.raises(InputError, match=rf"test\.safetensors: .*{said}"):
+    with pytest.raises(InputError, match=rf"test\.safetensors: .*{message}"):
         read_speech(tmp_path)
 
 
@@ -87,14 +87,14 @@ def test_other_files_are_refused(spoken: Path, tmp_path: Path) -> None:
     folder = copy(spoken, tmp_path)
     about: dict[str, Any] = json.loads((folder / "corpus.json").read_text())
     texts = about["texts"]
-    for other, said in (
+    for other, message in (
         ({"format": 2}, 'needs "format": 1'),
         ({"texts": {"train": []}}, '"texts" with the sentences of train, validation, test'),
         ({"texts": texts | {"test": ["Ärger", *texts["test"][1:]]}}, "'Ärger', has letters other than"),
         ({"texts": texts | {"test": [1]}}, "not a list of words"),
     ):
         (folder / "corpus.json").write_text(json.dumps(about | other))
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             read_speech(folder)
     copy(spoken, folder)
     write_speech(TINY.model_copy(update={"dimensions": 5}), tmp_path / "other")

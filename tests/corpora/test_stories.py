@@ -139,10 +139,10 @@ def test_no_question_and_no_pair_is_in_two_splits(tmp_path: Path, task: Any) -> 
 def label_of(first: set[str], second: set[str]) -> str:
     """The label of a pair, by the words that only one of its sentences has."""
     less, more = first - second, second - first
-    places = {place for row in table("nouns") for place in row["places"].split(",")}
+    locations = {location for row in table("nouns") for location in row["places"].split(",")}
     if not more:
         return "entailment"
-    if less and (more <= places or more <= {"two", "three"} or (more <= set(OPPOSITES) and less <= set(OPPOSITES))):
+    if less and (more <= locations or more <= {"two", "three"} or (more <= set(OPPOSITES) and less <= set(OPPOSITES))):
         return "contradiction"
     return "neutral"
 
@@ -167,7 +167,7 @@ def test_another_thing_may_be_another_event() -> None:
         assert math.exp(row["log_prob"]) == pytest.approx(0.65 if row["label"] == "contradiction" else 0.35)
 
 
-def test_a_word_has_the_tag_of_its_place(tmp_path: Path) -> None:
+def test_a_word_has_the_tag_of_its_position(tmp_path: Path) -> None:
     write_tags(TaggedStoriesConfig(size="small", seed=1, examples=10), tmp_path)
     rows = pq.read_table(tmp_path / "test.parquet").to_pylist()
     tags: dict[str, set[str]] = {}

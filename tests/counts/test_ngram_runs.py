@@ -73,60 +73,60 @@ def test_several_processes_give_the_same_bytes(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_workers_elsewhere_do_not_share_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_remote_workers_do_not_share_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    engines = []
 
     class Elsewhere(Serial):
         is_local = False
 
-    def watched(*given: Any) -> NgramCounts:
-        asked.append(type(given[4]))
-        return count_on_disk(*given)
+    def watched(*arguments: Any) -> NgramCounts:
+        engines.append(type(arguments[4]))
+        return count_on_disk(*arguments)
 
     monkeypatch.setattr(ngrams, "count_on_disk", watched)
     monkeypatch.setattr(Serial, "whole", 1 << 14)
     for engine in (Serial(), Elsewhere()):
         with used(engine):
             count_ngrams(lines(4, 150, 60), 3, 62)
-    assert asked == [Serial, Serial]
+    assert engines == [Serial, Serial]
 
 
-def test_what_is_granted_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_granted_memory_decides_between_memory_and_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = lines(2, 100, 60)
     train, test = TokenStream(ids, np.array([0, len(ids)])), torch.from_numpy(lines(3, 50, 60).astype(np.int64))[None]
 
     def model() -> KneserNey:
-        made = KneserNey(KneserNeyConfig(order=4), 60)
-        made.fit(train)
-        return made
+        fitted = KneserNey(KneserNeyConfig(order=4), 60)
+        fitted.fit(train)
+        return fitted
 
-    in_memory, asked = model(), []
+    in_memory, memory = model(), []
 
-    def watched(*given: object) -> NgramCounts:
-        asked.append(given[3])
-        return count_on_disk(*given)  # type: ignore[arg-type]
+    def watched(*arguments: object) -> NgramCounts:
+        memory.append(arguments[3])
+        return count_on_disk(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ngrams, "count_on_disk", watched)
     monkeypatch.setattr(Serial, "whole", 1 << 14)
     in_parts = model()
-    assert asked == [128]
+    assert memory == [128]
     for name, array in in_memory.arrays().items():
         assert in_parts.arrays()[name].tobytes() == array.tobytes()
     assert torch.equal(in_parts.log_probs(test), in_memory.log_probs(test))
 
 
-def test_what_32_bits_do_not_tell_apart_is_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    ids, asked = lines(5, 100, 60), []
+def test_keys_beyond_32_bits_are_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids, sizes = lines(5, 100, 60), []
     in_memory = count_ngrams(ids, 3, 60)
 
-    def watched(*given: Any) -> NgramCounts:
-        asked.append(given[3])
-        return count_on_disk(*given)
+    def watched(*arguments: Any) -> NgramCounts:
+        sizes.append(arguments[3])
+        return count_on_disk(*arguments)
 
     monkeypatch.setattr(ngrams, "count_on_disk", watched)
     monkeypatch.setattr(ngrams, "MOST_NUMBERS", 60 + 2 * len(ids) - 1)  # one fewer than there may be
     in_parts = count_ngrams(ids, 3, 60)
-    assert len(asked) == 1 and asked[0] <= ngrams.MOST_NUMBERS
+    assert len(sizes) == 1 and sizes[0] <= ngrams.MOST_NUMBERS
     for name, array in vars(in_memory).items():
         assert np.array_equal(getattr(in_parts, name), array)
 

@@ -1,4 +1,4 @@
-"""n-gram counts: the numbers of a hand-counted text, brute force, and what is refused."""
+"""n-gram counts: the numbers of a hand-counted text, brute force, and refused texts."""
 
 from collections import Counter, defaultdict
 

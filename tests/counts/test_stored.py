@@ -48,7 +48,7 @@ def with_counts(folder: Path) -> WordCorpus:
     return WordCorpus(text.stream, text.vocabulary, text.documents, folder)
 
 
-def test_what_is_read_is_what_was_counted(tmp_path: Path) -> None:
+def test_stored_counts_equal_new_counts(tmp_path: Path) -> None:
     assert [key for key, _ in store_counts(tmp_path, corpus(), COUNTINGS)] == [counting.key for counting in COUNTINGS]
     assert len({file_name(counting) for counting in COUNTINGS} & {file.name for file in tmp_path.iterdir()}) == 6
     for counting in COUNTINGS:
@@ -65,9 +65,7 @@ def test_keys_golden() -> None:
 
 
 @pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: type(rung).__name__)
-def test_no_rung_counts_again_what_is_there(
-    rung: EmbeddingMethod, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stored_counts_are_reused(rung: EmbeddingMethod, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = rung.make(corpus(), seed=1, progress=str)
     counting = counting_of(rung.config)
     assert isinstance(counting, AnyCounting)
@@ -77,8 +75,8 @@ def test_no_rung_counts_again_what_is_there(
         raise AssertionError
 
     monkeypatch.setattr(type(counting), "count", counted_again)
-    made = rung.make(with_counts(tmp_path), seed=1, progress=str)
-    assert (made.vectors.matrix != alone.vectors.matrix).sum() == 0 and made.curve == alone.curve
+    counted = rung.make(with_counts(tmp_path), seed=1, progress=str)
+    assert (counted.vectors.matrix != alone.vectors.matrix).sum() == 0 and counted.curve == alone.curve
     with pytest.raises(AssertionError):
         rung.make(with_counts(tmp_path / "nothing"), seed=1, progress=str)
 
@@ -103,7 +101,7 @@ def test_counts_come_back_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert read.shape == matrix.shape and read.toarray().tobytes() == matrix.toarray().tobytes()
 
 
-def test_what_is_no_table_of_counts_is_refused(tmp_path: Path) -> None:
+def test_damaged_tables_of_counts_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "counts.parquet"
     for content in (b"", b"PAR1"):
         path.write_bytes(content)

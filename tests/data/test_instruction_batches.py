@@ -53,7 +53,7 @@ def test_golden_batch_learns_on_responses_only_and_padding_is_not_learnt() -> No
     ]
 
 
-def test_windows_of_text_come_beside_and_are_shared_out_with_the_dialogues() -> None:
+def test_plain_text_windows_are_added_and_divided_with_the_dialogues() -> None:
     text = TokenStream(4 + np.arange(40, dtype=np.int32) % (V - 4), np.array([0, 40]))
     model = GPT(GPT.Config(context=12, width=4, layers=1, heads=1), V)
     mixed = mixed_windows(PretrainingMix(weight=1.0, windows=3, length=5), model, text, 1)
@@ -85,16 +85,16 @@ def test_golden_pairs_of_four_responses_and_what_they_weigh() -> None:
     assert batch.tokens[1].tolist()[:7] == [BOS, USER, word("say"), word("cat"), ASSISTANT, word("dog"), EOS]
 
 
-def test_rare_kinds_come_more_often_and_no_more_than_that() -> None:
+def test_rare_kinds_are_repeated_up_to_the_limit() -> None:
     many = [Dialogue(one.messages, "many") for one in DIALOGUES[:6]]
     rare, rarest = Dialogue(DIALOGUES[6].messages, "rare"), Dialogue(DIALOGUES[7].messages, "rarest")
-    given = [rarest, *many[:3], rare, *many[3:], rare]
-    assert repeated(given, 1) == given
-    assert repeated(given, 4) == [*[rarest] * 4, *many[:3], *[rare] * 3, *many[3:], *[rare] * 3]
+    dialogues = [rarest, *many[:3], rare, *many[3:], rare]
+    assert repeated(dialogues, 1) == dialogues
+    assert repeated(dialogues, 4) == [*[rarest] * 4, *many[:3], *[rare] * 3, *many[3:], *[rare] * 3]
     assert repeated([], 4) == []
 
 
-def test_every_dialogue_comes_once_an_epoch_and_the_step_alone_says_which() -> None:
+def test_every_dialogue_comes_once_per_epoch_and_batches_depend_on_the_step_only() -> None:
     batches = DialogueBatches(rows(DIALOGUES), rows(SAY), batch_size=3, seed=5)
     again = DialogueBatches(rows(DIALOGUES), rows(SAY), batch_size=3, seed=5)
     seen = []
@@ -117,7 +117,7 @@ def test_every_ranking_comes_once_an_epoch() -> None:
     assert sum(batch.prompts for batch in batches.validation()) == 3
 
 
-def test_what_is_too_long_is_refused_or_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_long_dialogues_are_refused_or_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(rows(TWICE, 9)) == 4  # ten tokens, the last of which is not read
     with pytest.raises(
         InputError, match=r"train, dialogue 5 \('cat cat'\): 9 tokens exceed .* context of 8; set train"
@@ -125,15 +125,15 @@ def test_what_is_too_long_is_refused_or_left_out(capsys: pytest.CaptureFixture[s
         rows(DIALOGUES, 8)
     assert not capsys.readouterr().err
     assert len(rows(DIALOGUES, 8, too_long="leave_out")) == len(SAY)
-    said = f"train: 4 of {len(DIALOGUES)} dialogues are left out, because they exceed the model's context of 8 tokens"
-    assert said in capsys.readouterr().err
+    line = f"train: 4 of {len(DIALOGUES)} dialogues are left out, because they exceed the model's context of 8 tokens"
+    assert line in capsys.readouterr().err
     with pytest.raises(InputError, match=r"train, ranking 5 \('say cat twice please'\): 11 tokens exceed"):
         ranked(RANKINGS, 10)
     assert len(ranked(RANKINGS, 10, too_long="leave_out")) == 4
     assert f"train: 4 of {len(RANKINGS)} rankings are left out" in capsys.readouterr().err
 
 
-def test_what_cannot_be_learnt_from_is_refused_or_left_out() -> None:
+def test_unusable_dialogues_are_refused_or_left_out() -> None:
     with pytest.raises(InputError, match=r"train, dialogue 2 \('say cat'\): no response to learn from"):
         rows([SAY[0], Dialogue(asked("say cat"))])
     with pytest.raises(InputError, match="no response to learn from"):

@@ -12,7 +12,7 @@ from langladder.text.tokenize.specials import BOS, EOS, PAD
 
 
 def stream_of(documents: int, lines: int = 4, words: int = 6) -> TokenStream:
-    """Documents whose words are numbered on and on, so that a place can be told from its id."""
+    """Documents whose words are numbered consecutively, so that an id gives the position."""
     numbers = np.arange(documents * lines * words).reshape(documents, lines, words) + 4
     first, last = np.full((documents, lines, 1), BOS), np.full((documents, lines, 1), EOS)
     ids = np.concatenate([first, numbers, last], axis=2).astype(np.int32)

@@ -39,11 +39,11 @@ def test_golden_statistics_of_masking() -> None:
     assert (np.bincount(row, minlength=400) == 6).all()  # round(0.15 · 40)
     assert (gaps.targets == tokens.flatten()[gaps.positions]).all()
     assert (gaps.tokens != tokens).sum() <= len(gaps.positions)
-    shown = gaps.tokens.flatten()[gaps.positions]
-    hidden, kept = shown == MASK, shown == gaps.targets
+    visible = gaps.tokens.flatten()[gaps.positions]
+    hidden, kept = visible == MASK, visible == gaps.targets
     # a random token is the same as before one time in 96
     found = [hidden.sum(), (~hidden & ~kept).sum(), kept.sum()]
-    expected = np.array([0.8, 0.1 * 95 / 96, 0.1 + 0.1 / 96]) * len(shown)
+    expected = np.array([0.8, 0.1 * 95 / 96, 0.1 + 0.1 / 96]) * len(visible)
     assert stats.chisquare(found, expected).pvalue > 0.01
     assert stats.chisquare(np.bincount(column, minlength=42)[1:-1]).pvalue > 0.01
     many = mask_tokens(rows(4000), Masking(hidden=0.0, random=1.0), V, np.random.default_rng(2), EVERY)
@@ -52,7 +52,7 @@ def test_golden_statistics_of_masking() -> None:
     assert stats.chisquare(drawn[4:100]).pvalue > 0.01
 
 
-def test_specials_are_never_told() -> None:
+def test_special_tokens_are_never_masked() -> None:
     tokens = rows(50)
     tokens[:, 20], tokens[:, 30:] = EOS, PAD
     gaps = mask_tokens(tokens, Masking(share=0.99), V, np.random.default_rng(3), EVERY)
@@ -122,11 +122,11 @@ def test_golden_words_of_every_tokenizer(kind: str, between: str) -> None:
 def stream(path: Path, documents: int = 12) -> TokenStream:
     """Documents of lines whose tokens say where they are from: 10 · document + line."""
     random = np.random.default_rng(5)
-    made = []
+    sentences = []
     for document in range(documents):
         lines = [framed(np.full(random.integers(1, 7), 4 + 5 * document + line)) for line in range(5)]
-        made.append(np.concatenate(lines))
-    TokenStream.write(path, made)
+        sentences.append(np.concatenate(lines))
+    TokenStream.write(path, sentences)
     return TokenStream.open(path)
 
 

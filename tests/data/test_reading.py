@@ -16,9 +16,9 @@ def batches(count: int = 230, seed: int = 3) -> ReadingBatches[tuple[np.ndarray,
 
 
 def test_every_text_comes_once_an_epoch() -> None:
-    made = batches()
+    epochs = batches()
     for epoch in range(3):
-        seen = np.concatenate([made.train(epoch * made.per_epoch + step)[0] for step in range(made.per_epoch)])
+        seen = np.concatenate([epochs.train(epoch * epochs.per_epoch + step)[0] for step in range(epochs.per_epoch)])
         assert sorted(seen.tolist()) == list(range(230))
 
 
@@ -30,8 +30,8 @@ def test_batches_are_a_function_of_seed_and_step() -> None:
 
 
 def test_texts_of_a_batch_are_of_like_length() -> None:
-    made = batches()
-    spread = [np.ptp(made.lengths[made.train(step)[0]]) for step in range(made.per_epoch)]
+    epochs = batches()
+    spread = [np.ptp(epochs.lengths[epochs.train(step)[0]]) for step in range(epochs.per_epoch)]
     assert np.mean(spread) < 5  # of lengths from 1 to 39
 
 

@@ -29,8 +29,8 @@ def test_each_pass_sees_each_response_once_in_its_own_order() -> None:
 
 def test_prompts_come_once_an_epoch_and_steps_are_pure() -> None:
     batches = make()
-    asked = np.concatenate([batches.train(6 * rollout).prompts for rollout in range(5)])
-    assert sorted(asked[:10]) == sorted(asked[10:]) == list(range(10))
+    prompts = np.concatenate([batches.train(6 * rollout).prompts for rollout in range(5)])
+    assert sorted(prompts[:10]) == sorted(prompts[10:]) == list(range(10))
     again = make().train(13)
     assert np.array_equal(again.rows, batches.train(13).rows)
     assert np.array_equal(again.prompts, batches.train(13).prompts)

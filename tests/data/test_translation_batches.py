@@ -63,17 +63,19 @@ def test_a_batch_is_a_function_of_seed_and_step(batches: TranslationBatches, tmp
     assert again.validation() == []
 
 
-@pytest.mark.parametrize("together", [1, 2, 4])
-def test_an_update_of_several_batches_spans_all_lengths(batches: TranslationBatches, together: int) -> None:
+@pytest.mark.parametrize("accumulate", [1, 2, 4])
+def test_an_update_of_several_batches_spans_all_lengths(batches: TranslationBatches, accumulate: int) -> None:
     """One batch from each part of an epoch's lengths, wherever it begins; and every pair still once an epoch."""
-    few = TranslationBatches(batches.train_pairs, None, batch_tokens=40, max_length=50, seed=5, accumulate=together)
+    few = TranslationBatches(batches.train_pairs, None, batch_tokens=40, max_length=50, seed=5, accumulate=accumulate)
     count = few.batches_per_epoch()
     trained = [few.train(step) for step in range(count)]
     assert sorted(row for batch in trained for row in batch.source[:, 0].tolist()) == list(range(4, 304))
-    lengths = np.array([max(b.source.shape[1], b.target.shape[1] - 1) for b in trained[: count // together * together]])
-    edges = np.sort(lengths).reshape(together, -1)
-    for start in range(len(lengths) - together):
-        window = np.sort(lengths[start : start + together])
+    lengths = np.array(
+        [max(b.source.shape[1], b.target.shape[1] - 1) for b in trained[: count // accumulate * accumulate]]
+    )
+    edges = np.sort(lengths).reshape(accumulate, -1)
+    for start in range(len(lengths) - accumulate):
+        window = np.sort(lengths[start : start + accumulate])
         assert ((edges[:, 0] <= window) & (window <= edges[:, -1])).all()
     assert [few.train(step).source.shape for step in range(9)] != sorted(
         few.train(step).source.shape for step in range(9)

@@ -25,7 +25,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-def made(norm: str = "post") -> Transformer:
+def build_model(norm: str = "post") -> Transformer:
     torch.manual_seed(1)
     config = Transformer.Config(width=12, layers=2, heads=3, norm=norm, dropout=0.3)  # type: ignore[call-arg]
     model = Transformer(config, 13, 13)
@@ -36,7 +36,7 @@ def made(norm: str = "post") -> Transformer:
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_the_last_layer_s_mean_is_what_the_search_read(norm: str) -> None:
-    model = made(norm).eval()
+    model = build_model(norm).eval()
     best = beam_search(model, torch.tensor([SOURCE]), BeamConfig(width=3, max_length=6))[0][0]
     found = heads(model.train(), SOURCE, best.tokens)
     assert model.training

@@ -143,10 +143,10 @@ def test_early_stop_is_safe_and_results_are_sound(
             assert h.attention.shape == (len(h.tokens) + 1, 2)
 
 
-def test_parity_batch_mates_change_nothing() -> None:
+def test_parity_of_batched_and_single_search() -> None:
     model, config = Table(11, sharpness=1.0), BeamConfig(width=3, n_best=3, max_length=9)
-    together = beam_search(model, sources(4, 5, 6, 7, 8), config)
-    for first, found in zip(range(4, 9), together, strict=True):
+    batched = beam_search(model, sources(4, 5, 6, 7, 8), config)
+    for first, found in zip(range(4, 9), batched, strict=True):
         (alone,) = beam_search(model, sources(first), config)
         assert [h.tokens for h in alone] == [h.tokens for h in found]
 
@@ -180,7 +180,7 @@ def test_golden_length_normalisation() -> None:
 
 
 class Dull(Table):
-    """Every token has probability 0.1, EOS too, for ever."""
+    """Every token has probability 0.1 at every step, EOS too."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -216,9 +216,9 @@ def test_translate_keeps_the_order_and_the_network_agrees() -> None:
     random = np.random.default_rng(0)
     sentences = [np.append(random.integers(4, 10, length), EOS) for length in (5, 1, 9, 3, 5, 0)]
     config = BeamConfig(width=3, n_best=2, max_length=12)
-    together = translate(model, sentences, config, batch_tokens=24)
+    batched = translate(model, sentences, config, batch_tokens=24)
     assert model.training
-    for sentence, found in zip(sentences, together, strict=True):
+    for sentence, found in zip(sentences, batched, strict=True):
         (alone,) = translate(model, [sentence], config)
         assert [h.tokens for h in alone] == [h.tokens for h in found]
         for h in found:

@@ -13,12 +13,12 @@ from langladder.decoding.beam_trace import Node, Trace, trace
 from langladder.text.tokenize.specials import EOS
 
 
-def tokens_of(found: Trace, place: int | None) -> list[int]:
+def tokens_of(found: Trace, node_id: int | None) -> list[int]:
     tokens = []
-    while place is not None:
-        node = found.nodes[place]
+    while node_id is not None:
+        node = found.nodes[node_id]
         tokens.append(node.token)
-        place = node.parent
+        node_id = node.parent
     return tokens[::-1]
 
 
@@ -66,14 +66,14 @@ def check_sums(model: Table, source: torch.Tensor, nodes: list[Node]) -> None:
         assert node.parent is None or nodes[node.parent].fate in ("kept", "left")
         if node.fate == "finished":
             tokens: list[int] = []
-            place = node.parent
-            while place is not None:
-                tokens.append(nodes[place].token)
-                place = nodes[place].parent
+            node_id = node.parent
+            while node_id is not None:
+                tokens.append(nodes[node_id].token)
+                node_id = nodes[node_id].parent
             assert node.total == pytest.approx(log_prob(model, source, tuple(tokens[::-1])), abs=1e-5)
 
 
-def test_what_is_kept_is_worth_more_than_what_is_dropped() -> None:
+def test_kept_hypotheses_score_higher_than_pruned_ones() -> None:
     found = trace(Table(3, sharpness=1.0), sources(4), BeamConfig(width=3, max_length=5))
     fates = {node.fate for node in found.nodes}
     assert {"kept", "dropped", "finished"} <= fates

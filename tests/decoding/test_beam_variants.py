@@ -187,8 +187,8 @@ def test_parity_samples_depend_on_seed_and_sentence_alone() -> None:
     model, config = network(), SampleConfig(samples=3, max_length=12, seed=7, temperature=0.9, top_p=0.95)
     random = np.random.default_rng(0)
     sentences = [np.append(random.integers(4, 10, length), EOS) for length in (5, 1, 9, 3)]
-    together = translate(model, sentences, config, batch_tokens=40)
-    for sentence, found in zip(sentences, together, strict=True):
+    batched = translate(model, sentences, config, batch_tokens=40)
+    for sentence, found in zip(sentences, batched, strict=True):
         (alone,) = translate(model, [sentence], config)
         assert [h.tokens for h in alone] == [h.tokens for h in found]
         for h in found:
@@ -197,7 +197,7 @@ def test_parity_samples_depend_on_seed_and_sentence_alone() -> None:
             assert h.attention is not None
             assert h.attention.shape == (len(h.tokens) + 1, len(sentence))
     other = translate(model, sentences, config.model_copy(update={"seed": 8}))
-    assert [[h.tokens for h in row] for row in other] != [[h.tokens for h in row] for row in together]
+    assert [[h.tokens for h in row] for row in other] != [[h.tokens for h in row] for row in batched]
 
 
 def test_parity_sampling_the_likeliest_token_is_greedy_search() -> None:

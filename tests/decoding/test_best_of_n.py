@@ -1,4 +1,4 @@
-"""Best-of-n: its KL, and what it is worth, by counting every subset."""
+"""Best-of-n: its KL and its expected reward, by enumerating every subset."""
 
 import math
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def test_golden_kl() -> None:
 def test_golden_values_are_means_over_all_subsets(n: int) -> None:
     random = np.random.default_rng(1)
     proxy, gold = random.permutation(10.0 * np.arange(5))[None], random.random((1, 5))
-    chosen = [max(subset, key=lambda place: proxy[0, place]) for subset in combinations(range(5), n)]
+    chosen = [max(subset, key=lambda index: proxy[0, index]) for subset in combinations(range(5), n)]
     assert best_of_n_values(proxy, gold, n) == pytest.approx([gold[0, chosen].mean()])
     assert best_of_n_values(proxy, proxy, n) == pytest.approx([proxy[0, chosen].mean()])
 

@@ -94,10 +94,10 @@ def test_forward_parity_with_all_alignments(shape: tuple[int, int, int]) -> None
 @given(TABLES, st.integers(1, 6))
 def test_greedy_is_never_above_a_wide_beam(shape: tuple[int, int, int], width: int) -> None:
     log_probs = table(*shape)
-    wide = prefix_beam_search(log_probs, 10_000)
-    assert [one.log_prob for one in wide] == sorted((one.log_prob for one in wide), reverse=True)
+    found = prefix_beam_search(log_probs, 10_000)
+    assert [one.log_prob for one in found] == sorted((one.log_prob for one in found), reverse=True)
     path = greedy(log_probs)
-    assert path.log_prob <= labelling_log_prob(log_probs, path.labels) + 1e-9 <= wide[0].log_prob + 2e-9
+    assert path.log_prob <= labelling_log_prob(log_probs, path.labels) + 1e-9 <= found[0].log_prob + 2e-9
     narrow = prefix_beam_search(log_probs, width)
     assert len(narrow) <= width
     for one in narrow:  # a narrow beam leaves paths out, and never counts one twice

@@ -24,17 +24,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> RewardModel:
     return found
 
 
-def response(number: int, said: str, finished: bool = True) -> Response:
+def response(number: int, text: str, finished: bool = True) -> Response:
     prompt = TEMPLATE.prompt(DIALOGUES[number].prompt).tolist()
-    return Response(number, tuple(prompt), tuple(TOKENIZER.encode(said).tolist()), finished)
+    return Response(number, tuple(prompt), tuple(TOKENIZER.encode(text).tolist()), finished)
 
 
 def test_a_reward_model_reads_the_rows_of_the_dialogues(model: RewardModel) -> None:
-    said = ["cat", "dog", "not not", "", "king king"]
-    found = by_reward_model(model)([response(number, text) for number, text in enumerate(said)])
-    dialogues = [DIALOGUES[number].answered(text).messages for number, text in enumerate(said)]
+    answers = ["cat", "dog", "not not", "", "king king"]
+    found = by_reward_model(model)([response(number, text) for number, text in enumerate(answers)])
+    dialogues = [DIALOGUES[number].answered(text).messages for number, text in enumerate(answers)]
     np.testing.assert_allclose(found, model.rewards(dialogues), atol=1e-6)
-    assert len(set(found.round(4))) == len(said)
+    assert len(set(found.round(4))) == len(answers)
 
 
 def test_a_response_cut_off_is_read_at_its_last_token(model: RewardModel) -> None:

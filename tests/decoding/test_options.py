@@ -34,18 +34,18 @@ def whole(model: LanguageModel, item: OptionItem) -> list[float]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_parity_with_whole_texts(name: str) -> None:
-    model, asked = build(name), items()
-    for item, found in zip(asked, score_options(model, asked), strict=True):
+    model, batch = build(name), items()
+    for item, found in zip(batch, score_options(model, batch), strict=True):
         assert found == pytest.approx(whole(model, item), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["gpt", "lstm", "kneser_ney", "nnlm"])
 def test_padding_and_order_change_nothing(name: str) -> None:
-    model, asked = build(name), items(count=ROWS + 9)
-    together = score_options(model, asked)
-    for place, turned in zip(reversed(range(len(asked))), score_options(model, asked[::-1]), strict=True):
-        assert turned == pytest.approx(together[place], abs=1e-5)
-    for item, found in list(zip(asked, together, strict=True))[::17]:
+    model, batch = build(name), items(count=ROWS + 9)
+    batched = score_options(model, batch)
+    for index, turned in zip(reversed(range(len(batch))), score_options(model, batch[::-1]), strict=True):
+        assert turned == pytest.approx(batched[index], abs=1e-5)
+    for item, found in list(zip(batch, batched, strict=True))[::17]:
         assert score_options(model, [item])[0] == pytest.approx(found, abs=1e-5)
         alone = [score_options(model, [OptionItem(item.context, [option])])[0][0] for option in item.options]
         assert alone == pytest.approx(found.tolist(), abs=1e-5)
@@ -54,8 +54,8 @@ def test_padding_and_order_change_nothing(name: str) -> None:
 def test_rows_beyond_the_context_are_scored_by_windows() -> None:
     """As `log_probs` scores a long text; shorter items beside them are read from the cache."""
     model = build("GPT, sliding")
-    asked = [*items(count=3), OptionItem(np.concatenate([PROMPT, np.arange(4, 16)]), [np.array([5]), np.array([6, 7])])]
-    for item, found in zip(asked, score_options(model, asked), strict=True):
+    batch = [*items(count=3), OptionItem(np.concatenate([PROMPT, np.arange(4, 16)]), [np.array([5]), np.array([6, 7])])]
+    for item, found in zip(batch, score_options(model, batch), strict=True):
         assert found == pytest.approx(whole(model, item), abs=1e-5)
 
 
@@ -81,11 +81,11 @@ def test_shared_tokens_are_read_once(kind: str, monkeypatch: pytest.MonkeyPatch)
         return read_on(tokens, state)
 
     monkeypatch.setattr(model, "read_on", counted)
-    asked = [OptionItem(np.concatenate([PROMPT, [first, 8]]), [np.array([5]), np.array([6])]) for first in (4, 5, 6)]
-    score_options(model, asked)
+    batch = [OptionItem(np.concatenate([PROMPT, [first, 8]]), [np.array([5]), np.array([6])]) for first in (4, 5, 6)]
+    score_options(model, batch)
     assert read == [(1, 5), (3, 2)]  # the beginning once, three contexts of two tokens; options of one token not at all
     read.clear()
-    score_options(model, [OptionItem(item.context, [np.array([5, 6, 7]), np.array([6])]) for item in asked])
+    score_options(model, [OptionItem(item.context, [np.array([5, 6, 7]), np.array([6])]) for item in batch])
     assert read == [(1, 5), (3, 2), (3, 2)]
 
 
@@ -96,7 +96,7 @@ def test_the_mode_stays_and_dropout_is_off() -> None:
     assert model.training and all((a == b).all() for a, b in zip(first, second, strict=True))
 
 
-def test_asked_of_begins_where_the_options_part() -> None:
+def test_the_context_ends_where_the_tokens_of_the_options_differ() -> None:
     """The tokenizer joined the context's last token with the first option's: both are scored from before it."""
     context = np.array([BOS, 4, 5])
     item = option_item([np.array([BOS, 4, 17, 8]), np.array([BOS, 4, 5, 9])], context)
@@ -107,7 +107,7 @@ def test_asked_of_begins_where_the_options_part() -> None:
         option_item([context, np.append(context, 6)], context)
 
 
-def test_what_is_no_context_is_refused() -> None:
+def test_an_invalid_context_is_refused() -> None:
     model = build("gpt")
     with pytest.raises(InputError, match="begins with BOS"):
         score_options(model, [OptionItem(np.array([5, 6]), [np.array([7])])])

@@ -50,7 +50,7 @@ def roll(model: NeuralLanguageModel, prompts: list[list[int]], **changes: int) -
 
 def one_by_one(model: NeuralLanguageModel, row: int) -> tuple[list[int], list[float]]:
     """The response to a prompt without caches and without the other rows: the plain loop."""
-    ids, told = list(PROMPTS[row]), []
+    ids, log_probs = list(PROMPTS[row]), []
     numbers = _uniform(len(PROMPTS), NEW, 5, 2)[row]
     model.eval()
     for u in numbers:
@@ -59,11 +59,11 @@ def one_by_one(model: NeuralLanguageModel, row: int) -> tuple[list[int], list[fl
             probs = log_policy(model, hidden[0, -1]).exp().double().numpy()
         token = int(np.searchsorted(probs.cumsum() / probs.sum(), u, side="right"))
         ids.append(token)
-        told.append(math.log(probs[token]))
+        log_probs.append(math.log(probs[token]))
         if token == EOS:
             break
     model.train()
-    return ids[len(PROMPTS[row]) :], told
+    return ids[len(PROMPTS[row]) :], log_probs
 
 
 @pytest.mark.parametrize("kind", ["gpt", "instructed", "lstm"])
@@ -76,13 +76,13 @@ def test_rollouts_are_those_of_one_by_one_sampling(kind: str, group: int) -> Non
     responses = drawn.responses(range(len(PROMPTS)))
     assert {one.finished for one in responses} == {True, False}
     for row, response in enumerate(responses):
-        ids, told = one_by_one(model, row)
+        ids, log_probs = one_by_one(model, row)
         assert [*response.tokens, *[EOS] * response.finished] == ids
         assert response.prompt == tuple(PROMPTS[row])
         assert response.row == row
         torch.testing.assert_close(
             drawn.log_probs[row],
-            torch.tensor([*told, *[0.0] * (drawn.mask.shape[1] - len(told))]),
+            torch.tensor([*log_probs, *[0.0] * (drawn.mask.shape[1] - len(log_probs))]),
             atol=1e-5,
             rtol=1e-5,
         )
@@ -91,7 +91,7 @@ def test_rollouts_are_those_of_one_by_one_sampling(kind: str, group: int) -> Non
         assert bool((behind == PAD).all())
 
 
-def test_a_row_depends_on_seed_step_and_its_place_alone() -> None:
+def test_a_row_depends_on_seed_step_and_index_only() -> None:
     model = make("gpt")
     whole = roll(model, PROMPTS).responses(range(len(PROMPTS)))
     first = roll(model, PROMPTS[:2]).responses(range(2))
@@ -114,7 +114,7 @@ def test_golden_draws() -> None:
     torch.testing.assert_close(shares, probs[0].exp(), atol=0.012, rtol=0)
 
 
-def test_what_is_never_said_has_no_probability() -> None:
+def test_excluded_tokens_have_no_probability() -> None:
     """BOS, PAD and the markers; the rest sums to 1. Temperature divides the scores."""
     model = make("instructed")
     hidden = torch.randn(3, 16)
@@ -123,8 +123,8 @@ def test_what_is_never_said_has_no_probability() -> None:
     assert bool((log_probs[:, never] == -math.inf).all())
     torch.testing.assert_close(log_probs.exp().sum(dim=1), torch.ones(3))
     hot = log_policy(model, hidden, temperature=2.0)
-    said = [token for token in range(V) if token not in never]
-    torch.testing.assert_close(hot[:, said], torch.log_softmax(log_probs[:, said] / 2, dim=1))
+    possible = [token for token in range(V) if token not in never]
+    torch.testing.assert_close(hot[:, possible], torch.log_softmax(log_probs[:, possible] / 2, dim=1))
 
 
 def test_no_prompts_no_rollouts() -> None:

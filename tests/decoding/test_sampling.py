@@ -115,7 +115,7 @@ def test_bias_and_penalties_of_what_was_generated(settings, change):
     torch.testing.assert_close(scores, wanted)
 
 
-def test_a_batch_and_a_stream_heed_bias_and_penalties_alike():
+def test_batch_and_stream_apply_bias_and_penalties_alike():
     config = SamplingConfig(strategy="greedy", max_tokens=5, frequency_penalty=2.0, logit_bias={5: -100.0})
     assert generate_batch(Fixed(), [[BOS], [BOS, 4, 4]], config) == [[4, 6, 4], [4, 6, 4]]
     assert [one.token for one in stream(Fixed(), [BOS, 4, 4], config)] == [4, 6, 4, EOS]
@@ -168,17 +168,17 @@ def kept(scores: torch.Tensor) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(
-    ("k", "places"), [(1, [[0], [3]]), (2, [[0, 1], [2, 3]]), (3, [[0, 1, 2, 3], [1, 2, 3]]), (9, [[0, 1, 2, 3]] * 2)]
+    ("k", "tokens"), [(1, [[0], [3]]), (2, [[0, 1], [2, 3]]), (3, [[0, 1, 2, 3], [1, 2, 3]]), (9, [[0, 1, 2, 3]] * 2)]
 )
-def test_golden_top_k(k, places):
+def test_golden_top_k(k, tokens):
     """By hand; the third and fourth of the first row are equally likely, so both stay."""
     cut = keep_likeliest(SCORES, k)
-    assert kept(cut) == places
+    assert kept(cut) == tokens
     assert torch.equal(cut[cut != -INF], SCORES[cut != -INF])
 
 
 @pytest.mark.parametrize(
-    ("p", "places"),
+    ("p", "kept_tokens"),
     [
         (0.01, [[0], [3]]),
         (0.45, [[0], [2, 3]]),  # 0.5 suffices; 0.4 does not, 0.4 + 0.3 does
@@ -187,8 +187,8 @@ def test_golden_top_k(k, places):
         (0.8, [[0, 1, 2], [1, 2, 3]]),  # of equals the first
     ],
 )
-def test_golden_top_p(p, places):
-    assert kept(keep_nucleus(SCORES, p)) == places
+def test_golden_top_p(p, kept_tokens):
+    assert kept(keep_nucleus(SCORES, p)) == kept_tokens
 
 
 def test_golden_temperature_and_penalty():
@@ -225,19 +225,19 @@ def network(kind: str) -> LanguageModel:
 
 @pytest.mark.parametrize("kind", ["gpt", "lstm"])
 @pytest.mark.parametrize("strategy", ["greedy", "sample"])
-def test_prompts_side_by_side_get_what_each_gets_alone(kind, strategy):
+def test_batched_prompts_equal_single_prompts(kind, strategy):
     """Rows of different lengths, up to the context and beyond; the first row's draws do not hang on the others."""
     model = network(kind)
     prompts = [[BOS, 5, 6], [BOS], [BOS, 7, 8, 9, 10, 11, 4, 5, 6, 7], [BOS, 12, 13]]
     config = SamplingConfig(strategy=strategy, max_tokens=12, seed=3)
-    together = generate_batch(model, prompts, config)
-    assert max(map(len, together)) <= 12 and len({tuple(row) for row in together}) > 1
-    assert generate(model, prompts[0], config)[0] == together[0]
-    assert generate_batch(model, [prompts[0], [BOS, 4]], config)[0] == together[0]
+    batched = generate_batch(model, prompts, config)
+    assert max(map(len, batched)) <= 12 and len({tuple(row) for row in batched}) > 1
+    assert generate(model, prompts[0], config)[0] == batched[0]
+    assert generate_batch(model, [prompts[0], [BOS, 4]], config)[0] == batched[0]
     if strategy == "greedy":
-        assert together == [generate(model, prompt, config)[0] for prompt in prompts]
+        assert batched == [generate(model, prompt, config)[0] for prompt in prompts]
         for prompt, row in zip(
-            prompts, together, strict=True
+            prompts, batched, strict=True
         ):  # and what the model says of the whole prefix, token by token
             for t, token in enumerate(row):
                 log_probs = model.next_log_probs(torch.tensor([[*prompt, *row[:t]]]))[0]
@@ -256,7 +256,7 @@ def test_no_prompts_and_nothing_possible():
 
 
 @pytest.mark.parametrize("kind", ["word", "character", "bpe_bytes", "bpe_words", "wordpiece", "unigram"])
-def test_a_text_that_grows_is_that_of_all_its_tokens(kind):
+def test_streamed_text_equals_the_decoded_tokens(kind):
     lines = ["the cat sees the old king .", "a pair of naïve cafés , 日本 🙂", "ab abc abcd"] * 3
     config = TokenizerConfig(kind=kind, vocab_size=None if kind in ("word", "character") else 330)
     tokenizer = train_tokenizer(lines, config)

@@ -20,8 +20,8 @@ PAIRS = [["she", "he"], ["her", "his"]]
 
 
 def lists(**parts: object) -> BiasLists:
-    given = {"definitional": PAIRS, "equalise": [["aunt", "uncle"]], "specific": ["beard"], "professions": []}
-    return BiasLists(**(given | {"stereotypes": {}} | parts))  # type: ignore[arg-type]
+    defaults = {"definitional": PAIRS, "equalise": [["aunt", "uncle"]], "specific": ["beard"], "professions": []}
+    return BiasLists(**(defaults | {"stereotypes": {}} | parts))  # type: ignore[arg-type]
 
 
 def small() -> WordVectors:
@@ -84,7 +84,7 @@ def test_invariants(seed: int, components: int) -> None:
         assert after[word] == pytest.approx(before[word] / np.linalg.norm(before[word]), abs=1e-6)
 
 
-def test_nothing_is_left_to_do_the_second_time() -> None:
+def test_debiasing_twice_equals_debiasing_once() -> None:
     once = hard_debias(random_vectors(), lists(equalise=PAIRS, specific=[]))
     twice = hard_debias(once, lists(equalise=PAIRS, specific=[]))
     assert twice.matrix == pytest.approx(once.matrix, abs=1e-5)

@@ -182,16 +182,16 @@ def stories() -> Iterator[list[str]]:
 def write_wordnet(folder: Path, lexicon: Synsets) -> WordNetCorpusReader:
     """The lexicon's sets as nouns in WordNet's own database format (man wndb), read by NLTK."""
     width, names = 400, list(lexicon.sets)
-    place = {key: number * (width + 1) for number, key in enumerate(names)}
+    offset_of = {key: number * (width + 1) for number, key in enumerate(names)}
     data = ""
     for key in names:
         synset = lexicon.sets[key]
         words = " ".join(f"{word} 0" for word in synset.words)
-        above = "".join(f" @ {place[other]:08d} n 0000" for other in synset.hypernyms)
-        line = f"{place[key]:08d} 03 n {len(synset.words):02x} {words} {len(synset.hypernyms):03d}{above} | -"
+        above = "".join(f" @ {offset_of[other]:08d} n 0000" for other in synset.hypernyms)
+        line = f"{offset_of[key]:08d} 03 n {len(synset.words):02x} {words} {len(synset.hypernyms):03d}{above} | -"
         data += line.ljust(width) + "\n"
     index = "".join(
-        f"{word} n {len(keys)} 0 {len(keys)} 0 " + " ".join(f"{place[key]:08d}" for key in keys) + "  \n"
+        f"{word} n {len(keys)} 0 {len(keys)} 0 " + " ".join(f"{offset_of[key]:08d}" for key in keys) + "  \n"
         for word, keys in sorted(lexicon.index.items())
     )
     folder.mkdir(parents=True)

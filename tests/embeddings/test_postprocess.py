@@ -58,15 +58,15 @@ def test_steps_follow_one_another() -> None:
 
 def test_default_components_are_a_hundredth_of_the_dimension() -> None:
     rng = np.random.default_rng(0)
-    wide = WordVectors([str(row) for row in range(400)], rng.normal(size=(400, 300)).astype(np.float32))
-    assert all_but_the_top(wide).about["postprocess"] == [{"step": "all_but_the_top", "components": 3}]
+    large = WordVectors([str(row) for row in range(400)], rng.normal(size=(400, 300)).astype(np.float32))
+    assert all_but_the_top(large).about["postprocess"] == [{"step": "all_but_the_top", "components": 3}]
     assert all_but_the_top(vectors()).about["postprocess"][0]["components"] == 1
 
 
 def test_zero_and_sparse_vectors() -> None:
     matrix = np.array([[3, 4], [0, 0]], dtype=np.float32)
-    for given in (matrix, csr_matrix(matrix)):
-        found = unit_length(WordVectors(["a", "b"], given))
+    for values in (matrix, csr_matrix(matrix)):
+        found = unit_length(WordVectors(["a", "b"], values))
         assert found["a"].tolist() == pytest.approx([0.6, 0.8]) and found["b"].tolist() == [0, 0]
     sparse = WordVectors(["a", "b"], csr_matrix(matrix))
     for step in (centre, all_but_the_top):

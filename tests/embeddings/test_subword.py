@@ -37,7 +37,7 @@ def toy_world(lines: int = 4000) -> WordCorpus:
         stem = STEMS[rng.integers(len(STEMS))]
         form = stem + ["", "s", "ed", "ing"][rng.integers(4)]
         if form not in ("whispering", "gathered"):
-            company = [TOPICS[stem][place] for place in rng.integers(6, size=4)]
+            company = [TOPICS[stem][topic] for topic in rng.integers(6, size=4)]
             text.append(" ".join([*company[:2], form, *company[2:]]))
     return corpus_of(text)
 
@@ -69,12 +69,12 @@ def test_kernel_gradient_equals_autograd(cbow: bool) -> None:
     rate, line = 0.1, [0, 1, 2]
     expected = 0.0
     for centre in range(3):
-        around = [place for place in (centre - 1, centre + 1) if 0 <= place < 3]
+        around = [position for position in (centre - 1, centre + 1) if 0 <= position < 3]
         inputs, targets = (around, [centre]) if cbow else ([centre], around)
-        parts = [part for place in inputs for part in rows[line[place]]]
-        for place in targets:
+        parts = [part for position in inputs for part in rows[line[position]]]
+        for position in targets:
             z_, u_ = z.clone().requires_grad_(), u.clone().requires_grad_()
-            loss = logistic_loss(z_[parts].mean(0), u_, line[place], 3)
+            loss = logistic_loss(z_[parts].mean(0), u_, line[position], 3)
             loss.backward()
             expected += loss.item()
             assert z_.grad is not None and u_.grad is not None
@@ -143,7 +143,7 @@ def test_unseen_inflections_stand_near_their_stem(world: SubwordVectors) -> None
     assert answers and world.analogy("walk", "walking", "whispering")[0][0] not in ("walk", "walking")
 
 
-def test_known_words_are_asked_as_ever(world: SubwordVectors) -> None:
+def test_known_words_keep_their_vectors(world: SubwordVectors) -> None:
     plain = WordVectors(world.words, world.matrix)
     assert world.similarity("walk", "jump") == pytest.approx(plain.similarity("walk", "jump"), abs=1e-6)
     ours, theirs = world.nearest("walk", 5), plain.nearest("walk", 5)

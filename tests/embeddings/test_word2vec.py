@@ -49,8 +49,8 @@ def as_network(output: Output) -> Word2VecEquations:
 
 
 def windows(count: int, window: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    places = np.arange(count)
-    return np.minimum(places, window), np.minimum(count - 1 - places, window - places % 2)
+    positions = np.arange(count)
+    return np.minimum(positions, window), np.minimum(count - 1 - positions, window - positions % 2)
 
 
 def _tree(output: Output) -> HuffmanTree | None:
@@ -186,8 +186,8 @@ def test_gradient_reaches_all_parameters(kind: tuple[str, str]) -> None:
 
 def test_pairs_of_a_sentence_golden() -> None:
     """The quick brown fox jumps over the lazy dog, window 2: 30 pairs; and CBOW's means divide by 2, 3 or 4 words."""
-    words, places = np.arange(9), np.arange(9)
-    before, after = np.minimum(places, 2), np.minimum(8 - places, 2)
+    words, positions = np.arange(9), np.arange(9)
+    before, after = np.minimum(positions, 2), np.minimum(8 - positions, 2)
     pairs = pairs_of(words, before, after, Word2VecConfig(window=2))
     found = list(zip(pairs["inputs"][:, 0].tolist(), pairs["targets"].tolist(), strict=True))
     assert len(found) == 30
@@ -259,18 +259,18 @@ def test_learns_kinds_with_same_bytes_for_same_seed(kind: tuple[str, str]) -> No
         epochs=15,
         lr=0.1 if kind[0] == "cbow" else 0.05,  # type: ignore[arg-type]
     )
-    said: list[str] = []
-    fitted = Word2Vec(config).make(world(), seed=1, progress=said.append)
+    lines: list[str] = []
+    fitted = Word2Vec(config).make(world(), seed=1, progress=lines.append)
     vectors = fitted.vectors
-    places, foods = ([f"{kind}{number}" for number in range(6)] for kind in ("place", "food"))
-    within = np.mean([vectors.similarity(a, b) for group in (places, foods) for a in group for b in group if a != b])
-    between = np.mean([vectors.similarity(a, b) for a in places for b in foods])
+    cities, foods = ([f"{kind}{number}" for number in range(6)] for kind in ("place", "food"))
+    within = np.mean([vectors.similarity(a, b) for group in (cities, foods) for a in group for b in group if a != b])
+    between = np.mean([vectors.similarity(a, b) for a in cities for b in foods])
     assert within > between + 0.3
     assert fitted.curve[-1]["train_loss"] < 0.9 * fitted.curve[0]["train_loss"]
-    assert len(said) == len(fitted.curve)
-    again = Word2Vec(config).make(world(), seed=1, progress=said.append)
+    assert len(lines) == len(fitted.curve)
+    again = Word2Vec(config).make(world(), seed=1, progress=lines.append)
     assert np.array_equal(vectors.matrix, again.vectors.matrix) and fitted.curve == again.curve
-    other = Word2Vec(config).make(world(), seed=2, progress=said.append)
+    other = Word2Vec(config).make(world(), seed=2, progress=lines.append)
     assert not np.array_equal(vectors.matrix, other.vectors.matrix)
 
 
@@ -295,7 +295,7 @@ def test_chunks_end_with_lines_where_these_are_near(monkeypatch: pytest.MonkeyPa
     assert chunk_bounds(np.array([0, 3])).tolist() == [0, 3]
 
 
-def test_corpus_is_read_where_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_corpus_is_memory_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks are views of the stream, and a softmax block takes no more than its share."""
     monkeypatch.setattr(method, "CHUNK", 100)
     monkeypatch.setattr(outputs, "SOFTMAX_BLOCK", 8)

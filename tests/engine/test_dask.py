@@ -24,7 +24,7 @@ def square_or_die(folder: Path, part: int) -> int:
     return part * part
 
 
-def test_a_cluster_of_this_machine_and_what_its_killed_worker_had(tmp_path) -> None:
+def test_a_local_cluster_reruns_the_parts_of_a_killed_worker(tmp_path) -> None:
     with used(open_engine(DaskConfig(kind="dask", workers=2), "4GB", 2)) as engine:
         assert engine.workers == 2
         assert list(engine.map(partial(square_or_die, tmp_path), range(30))) == [part * part for part in range(30)]
@@ -51,11 +51,11 @@ def test_workers_that_come_later_are_used_and_those_of_this_machine_share_its_me
         there = DaskConfig(kind="dask", address=client.scheduler.address)
         with monkeypatch.context() as patch:
             patch.setattr("platform.node", lambda: "another")
-            with used(open_engine(there, "4GB", 1)) as elsewhere:
-                assert not elsewhere.is_local and elsewhere.share > 3 * 10**9
-                assert os.getpid() not in set(elsewhere.map(process, range(2)))
-                elsewhere.hosts = {"another": 4, "third": 2}  # type: ignore[attr-defined]
-                assert 4 * (elsewhere.share + PROCESS) <= 4 * 10**9  # the workers of one machine share its memory
+            with used(open_engine(there, "4GB", 1)) as remote:
+                assert not remote.is_local and remote.share > 3 * 10**9
+                assert os.getpid() not in set(remote.map(process, range(2)))
+                remote.hosts = {"another": 4, "third": 2}  # type: ignore[attr-defined]
+                assert 4 * (remote.share + PROCESS) <= 4 * 10**9  # the workers of one machine share its memory
         with used(open_engine(there, "4GB", 1)) as engine:
             assert (engine.workers, engine.is_local) == (1, True)
             client.cluster.scale(2)
@@ -85,21 +85,21 @@ def test_a_cluster_of_processes_has_no_more_workers_than_memory_has_room_for() -
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"address": "tcp://127.0.0.1:9"}, "not a Dask scheduler"),
         ({"options": {"colour": "red"}}, "does not start"),
         ({"cluster": "kubernetes"}, "langladder\\[cluster\\]"),
     ],
 )
-def test_a_cluster_that_cannot_be_had_is_said(settings, said, monkeypatch) -> None:
+def test_an_unavailable_cluster_raises_a_named_error(settings, message, monkeypatch) -> None:
     monkeypatch.setattr("langladder.engine.dask.SECONDS", 1)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         open_engine(DaskConfig(kind="dask", workers=1, **settings), None, 1)
 
 
 @pytest.mark.parametrize("memory", ["4", "4 gigabytes", "-1GB", "0.1MB", "1kB"])
-def test_what_is_no_amount_of_memory_is_said(memory) -> None:
+def test_an_invalid_amount_of_memory_raises_a_named_error(memory) -> None:
     assert bytes_of("1.5GiB") == 3 * 2**29
     with pytest.raises(ValueError, match="such as 4GB"):
         bytes_of(memory)

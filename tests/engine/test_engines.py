@@ -42,9 +42,9 @@ def refuse(part: int) -> int:
 
 @pytest.fixture(params=["serial", "local"])
 def engine(request):
-    made: Engine = Serial() if request.param == "serial" else Local(2)
-    with used(made):
-        yield made
+    opened: Engine = Serial() if request.param == "serial" else Local(2)
+    with used(opened):
+        yield opened
 
 
 def test_results_come_in_the_order_of_the_parts(engine) -> None:
@@ -79,12 +79,12 @@ def test_memory_bounds_workers_and_their_shares() -> None:
     assert Serial(memory=10**6).share == LEAST
 
 
-def test_a_stage_says_that_memory_has_room_for_fewer_workers(capsys: pytest.CaptureFixture[str]) -> None:
-    for workers, said in ((64, "clean@text: 7 of 64 workers, because memory: 4GB in params.yaml"), (2, "at most")):
+def test_a_stage_prints_that_memory_limits_its_workers(capsys: pytest.CaptureFixture[str]) -> None:
+    for workers, message in ((64, "clean@text: 7 of 64 workers, because memory: 4GB in params.yaml"), (2, "at most")):
         job = SimpleNamespace(engine=LocalConfig(kind="local", workers=workers), memory="4GB")
         with engine_of(job, "clean@text"):
             pass
-        assert said in capsys.readouterr().out.splitlines()[0]
+        assert message in capsys.readouterr().out.splitlines()[0]
 
 
 def test_the_peak_counts_the_workers() -> None:

@@ -147,9 +147,9 @@ def test_google_set_parity_with_gensim(tmp_path: Path) -> None:
     folder = real("analogy")
     sections = read_analogies(folder / "questions-words.txt.gz")
     assert len(sections) == 14 and sum(len(section.questions) for section in sections) == 19_544
-    asked = sorted({word for section in sections for question in section.questions for word in question})
+    words_of_questions = sorted({word for section in sections for question in section.questions for word in question})
     rng = np.random.default_rng(0)
-    words = [word if rng.random() < 0.5 else word.lower() for word in asked][::2]
+    words = [word if rng.random() < 0.5 else word.lower() for word in words_of_questions][::2]
     vectors = WordVectors(words, rng.normal(size=(len(words), 5)).astype(np.float32))
     peer = KeyedVectors(5)
     peer.add_vectors(words, vectors.matrix)

@@ -35,14 +35,14 @@ class Telling(Plain):
 
     def explain(self, example: Example, label: int) -> Explained:
         words = example.text.split(" ")
-        return Explained(words, [float(place) * (1 if label else -1) for place in range(len(words))])
+        return Explained(words, [float(index) * (1 if label else -1) for index in range(len(words))])
 
     def attention(self, example: Example) -> Explained:
         return Explained(example.text.split(" "), [float("nan"), 0.5, 0.5])
 
     def nodes(self, example: Example) -> list[np.ndarray]:
         assert example.tree is not None
-        return [np.array([place / 10, 1 - place / 10]) for place in range(5)]
+        return [np.array([index / 10, 1 - index / 10]) for index in range(5)]
 
     def favourites(self, examples: Sequence[Example], top: int = 5) -> list[Favourite]:
         assert examples and top == 5
@@ -51,7 +51,7 @@ class Telling(Plain):
         return [*many, *few, Favourite(3, 9, "no", [], [])]
 
 
-def test_what_a_classifier_cannot_tell_is_empty() -> None:
+def test_unsupported_parts_of_a_page_are_empty() -> None:
     one = decision(Plain(), TREE, 1, 0.75)
     assert (one.said, one.label, one.probability) == ("yes", "no", 0.75)
     assert not (one.pieces or one.weights or one.attention or one.tree)

@@ -60,12 +60,12 @@ def test_golden_pseudo_likelihood_one_token_at_a_time(tokenizer: Tokenizer) -> N
     ]
     expected = 0.0
     for sentence in sentences:
-        for place, token in enumerate(sentence.tolist()):
+        for position, token in enumerate(sentence.tolist()):
             tokens = torch.from_numpy(model.framed(sentence)[0])[None]
-            tokens[0, place + 1] = model.mask
+            tokens[0, position + 1] = model.mask
             with torch.no_grad():
                 (last,) = model.hidden(tokens, layers=(-1,))
-                scores = torch.log_softmax(model.head(model.transformed(last[0, place + 1])), dim=-1)
+                scores = torch.log_softmax(model.head(model.transformed(last[0, position + 1])), dim=-1)
             expected += float(scores[token])
     found = pseudo_scores(model, sentences, words=4)
     assert found.log_likelihood == pytest.approx(expected, rel=1e-5)
@@ -101,7 +101,7 @@ def test_the_process_is_known_by_its_probabilities(drawn: Stories) -> None:
     assert not is_microworld([], [])
 
 
-def test_what_is_true_of_a_document_depends_on_all_of_it(tokenizer: Tokenizer, drawn: Stories) -> None:
+def test_true_probabilities_depend_on_the_whole_document(tokenizer: Tokenizer, drawn: Stories) -> None:
     """The truth is the document's; the model sees the lines that a row of its training would hold, and no more."""
     documents, _ = drawn
     alone, some, many = (
@@ -118,14 +118,14 @@ def test_what_is_true_of_a_document_depends_on_all_of_it(tokenizer: Tokenizer, d
         assert short.ids[short.token] == long.ids[long.token] == short.tokens[short.words[short.position]]
         text = [tokenizer.decode(part) for part in np.split(long.ids, np.flatnonzero(long.ids == EOS)) if len(part)]
         document = lines[" ".join(short.words)]
-        place = document.index(" ".join(short.words))
+        index = document.index(" ".join(short.words))
         assert " ".join(short.words) in [one.replace("<eos>", "").strip() for one in text]
-        possible = engine.world().hidden_word([one.split() for one in document], place, short.position)
+        possible = engine.world().hidden_word([one.split() for one in document], index, short.position)
         for word, p in short.truth.items():
             assert p == pytest.approx(possible[word] / sum(possible[other] for other in short.truth))
 
 
-def test_a_model_that_knew_the_truth_would_reach_it(tokenizer: Tokenizer, drawn: Stories) -> None:
+def test_the_true_distribution_reaches_the_floor(tokenizer: Tokenizer, drawn: Stories) -> None:
     """The scores of the true distribution are its own; a flat one is worse; every word is one token in its place."""
     hidden = hidden_words(tokenizer, drawn[0], 25, room=200, most_lines=1)
     assert len(hidden) > 15
@@ -148,11 +148,11 @@ def test_a_model_that_knew_the_truth_would_reach_it(tokenizer: Tokenizer, drawn:
     assert true_scores([], exact) is None
 
 
-def test_the_model_is_asked_at_the_hidden_word(tokenizer: Tokenizer, drawn: Stories) -> None:
+def test_the_model_predicts_at_the_masked_word(tokenizer: Tokenizer, drawn: Stories) -> None:
     model = make(tokenizer)
     hidden = hidden_words(tokenizer, drawn[0], 5, room=46)
-    together = gap_log_probs(model, hidden)
-    for row, one in zip(together, hidden, strict=True):
+    batched = gap_log_probs(model, hidden)
+    for row, one in zip(batched, hidden, strict=True):
         tokens = torch.from_numpy(model.framed(one.ids)[0])[None]
         tokens[0, one.token + 1] = model.mask
         with torch.no_grad():

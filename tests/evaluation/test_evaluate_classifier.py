@@ -23,20 +23,20 @@ from langladder.text.labelled.labelled import Example
 
 def test_parity_of_confusion_and_f1_with_scikit_learn() -> None:
     rng = np.random.default_rng(0)
-    gold, said = rng.integers(0, 4, 200), rng.integers(0, 4, 200)
-    matrix = confusion(gold, said, 4)
-    np.testing.assert_array_equal(matrix, confusion_matrix(gold, said))
+    gold, predicted = rng.integers(0, 4, 200), rng.integers(0, 4, 200)
+    matrix = confusion(gold, predicted, 4)
+    np.testing.assert_array_equal(matrix, confusion_matrix(gold, predicted))
     scores = per_label(matrix, "abcd")
-    wanted = precision_recall_fscore_support(gold, said)
-    for place, name in enumerate(("precision", "recall", "f1", "support")):
-        assert [getattr(score, name) for score in scores] == pytest.approx(wanted[place], abs=1e-6)
-    assert macro_f1(scores) == pytest.approx(f1_score(gold, said, average="macro"), abs=1e-6)
+    wanted = precision_recall_fscore_support(gold, predicted)
+    for index, name in enumerate(("precision", "recall", "f1", "support")):
+        assert [getattr(score, name) for score in scores] == pytest.approx(wanted[index], abs=1e-6)
+    assert macro_f1(scores) == pytest.approx(f1_score(gold, predicted, average="macro"), abs=1e-6)
 
 
 def test_macro_f1_counts_labels_that_are_only_predicted() -> None:
-    gold, said = np.array([0, 0, 1, 1]), np.array([0, 2, 1, 1])
-    found = macro_f1(per_label(confusion(gold, said, 4), ["a", "b", "c", "never"]))
-    assert found == pytest.approx(f1_score(gold, said, average="macro"), abs=1e-6)  # (2/3 + 1 + 0) / 3
+    gold, predicted = np.array([0, 0, 1, 1]), np.array([0, 2, 1, 1])
+    found = macro_f1(per_label(confusion(gold, predicted, 4), ["a", "b", "c", "never"]))
+    assert found == pytest.approx(f1_score(gold, predicted, average="macro"), abs=1e-6)  # (2/3 + 1 + 0) / 3
 
 
 def test_golden_calibration_by_hand() -> None:

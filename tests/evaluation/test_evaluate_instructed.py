@@ -68,12 +68,12 @@ def test_answers_are_judged_prompt_by_prompt(model: InstructedGPT) -> None:
     assert scores.greedy is not None and scores.proxy is None
     assert [kind.kind for kind in scores.per_kind] == ["say", "twice"]
     assert sum(kind.prompts for kind in scores.per_kind) == len(DIALOGUES)
-    shown = {one.prompt: one.answer for one in samples}
-    assert len(samples) == len(DIALOGUES) and all(one.gold == len(shown[one.prompt].split()) / 10 for one in samples)
+    answers = {one.prompt: one.answer for one in samples}
+    assert len(samples) == len(DIALOGUES) and all(one.gold == len(answers[one.prompt].split()) / 10 for one in samples)
     assert answering(model, base=model).scores(DIALOGUES)[0] == scores  # the same numbers every time
 
 
-def test_without_a_gold_judge_what_is_measured_is_said(model: InstructedGPT) -> None:
+def test_without_a_gold_judge_the_page_names_its_measure(model: InstructedGPT) -> None:
     scores, samples = answering(model, gold=None).scores(SAY)
     assert scores.gold is None and scores.rewards is None and scores.kl is None and samples[0].gold is None
     assert set(page(scores).figures()) == {"tokens", "finished", "distinct_1", "distinct_2"}

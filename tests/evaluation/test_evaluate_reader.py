@@ -23,19 +23,19 @@ TEST = [
 
 
 class Told(Reader):
-    """Says what it was told to."""
+    """Returns fixed answers."""
 
     approach = "told"
 
-    def __init__(self, said: list[Found], chooses: bool = False) -> None:
-        self.said, self._chooses = said, chooses
+    def __init__(self, answers: list[Found], chooses: bool = False) -> None:
+        self.answers, self._chooses = answers, chooses
 
     @property
     def chooses(self) -> bool:
         return self._chooses
 
     def candidates(self, questions, count):  # noqa: ARG002
-        return [[one] if one.text else [] for one in self.said]
+        return [[one] if one.text else [] for one in self.answers]
 
     def number_of_parameters(self) -> int:
         return 7

@@ -48,9 +48,9 @@ def test_a_model_is_judged_on_each_split_as_one_by_one(tmp_path: Path) -> None:
     model = begin_reward(rung, saved_instructed(tmp_path / "sft"), seed=1)
     tied = Ranking(asked("say cat"), ("cat", "dog"), (1, 1), "say")
     page = evaluate_reward(model, {"test": [*RANKINGS, tied], "unseen": RANKINGS[:2]}, name="reward")
-    for one, given in zip(RANKINGS, rewards_of(model, RANKINGS), strict=True):
-        alone = [model.rewards([(*one.prompt, Message("assistant", said))])[0] for said in one.responses]
-        np.testing.assert_allclose(given, alone, atol=1e-6)
+    for one, rewards in zip(RANKINGS, rewards_of(model, RANKINGS), strict=True):
+        alone = [model.rewards([(*one.prompt, Message("assistant", answer))])[0] for answer in one.responses]
+        np.testing.assert_allclose(rewards, alone, atol=1e-6)
     assert page.scores["test"].pairs == 40 and page.scores["unseen"].pairs == 10
     assert [one.kind for one in page.scores["test"].per_kind] == ["say", "twice"]
     assert set(page.figures()) == {
@@ -68,7 +68,7 @@ def test_a_model_is_judged_on_each_split_as_one_by_one(tmp_path: Path) -> None:
         evaluate_reward(model, {"unseen": [tied]}, name="reward")
 
 
-def test_what_training_takes_is_said_of_the_mean_row(tmp_path: Path) -> None:
+def test_cost_of_training_is_in_the_mean_row(tmp_path: Path) -> None:
     """Twice the prompts of a batch, about twice what the backward pass keeps; the operations are a position's."""
     rung = SimpleNamespace(name="reward", model=RewardModel.Config())
     model = begin_reward(rung, saved_instructed(tmp_path / "sft"), seed=1)

@@ -14,11 +14,11 @@ class Fixed(Tagger):
 
     approach = "fixed"
 
-    def __init__(self, tags, said):
-        self.tags, self.said = tags, said
+    def __init__(self, tags, predictions):
+        self.tags, self.predictions = tags, predictions
 
     def tag(self, sentences):
-        return [self.said[words] for words in sentences]
+        return [self.predictions[words] for words in sentences]
 
     def log_probs(self, sentences):
         rows = [np.full((len(words), len(self.tags)), 0.2 / (len(self.tags) - 1)) for words in sentences]
@@ -41,8 +41,8 @@ TEST = [
 SAID = {TEST[0].words: ["D", "N", "N"], TEST[2].words: ["N", "N"]}
 
 
-def judged(test=TEST, said=SAID, tags=("D", "N", "V")) -> TaggerPage:
-    return evaluate_tagger(Fixed(list(tags), said), test, known={"the", "dog", "sleeps"}, name="fixed")
+def judged(test=TEST, predictions=SAID, tags=("D", "N", "V")) -> TaggerPage:
+    return evaluate_tagger(Fixed(list(tags), predictions), test, known={"the", "dog", "sleeps"}, name="fixed")
 
 
 def test_golden_figures():
@@ -89,7 +89,7 @@ def test_golden_entities():
     ]
 
 
-def test_what_cannot_be_judged():
+def test_invalid_test_data_is_refused():
     with pytest.raises(InputError, match="no test sentence"):
         judged([TEST[1]])
     with pytest.raises(InputError, match="'X' is not one of D, N, V"):

@@ -72,7 +72,7 @@ def test_sparse_and_dense_give_the_same_page(files: dict[str, Path]) -> None:
     assert dense == sparse
 
 
-def test_what_is_not_given_is_none(tmp_path: Path) -> None:
+def test_missing_parts_are_none(tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.touch()
     blank = tmp_path / "blank.txt"

@@ -45,7 +45,7 @@ def test_other_choices_are_right_too(choice: str) -> None:
 
 
 class Curve(nn.Module):
-    """L = Σ θ³: ∂L/∂θ = 3θ²; `wrong` scales what autograd is told."""
+    """L = Σ θ³: ∂L/∂θ = 3θ²; `wrong` scales the gradient of autograd."""
 
     def __init__(self, wrong: float = 1.0) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def test_parity_with_torchs_gradcheck() -> None:
     assert compare(layer, loss, entries=20, seed=0)[0] < 1e-7
 
 
-def test_exact_keeps_64_bits_and_leaves_no_trace() -> None:
+def test_exact_uses_64_bits_and_restores_the_settings() -> None:
     state = torch.get_rng_state()
     with exact():
         assert torch.ones(1, dtype=torch.float64).float().dtype == torch.float64

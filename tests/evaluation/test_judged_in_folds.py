@@ -16,14 +16,14 @@ from langladder.text.labelled.labelled import Example, Tagged
 class Sure(Majority):
     """Says one label of everything."""
 
-    def __init__(self, said: int) -> None:
-        self.labels, self.said = ["a", "b"], said
+    def __init__(self, predicted: int) -> None:
+        self.labels, self.predicted = ["a", "b"], predicted
 
     def number_of_parameters(self) -> int:
         return 0
 
     def log_probs(self, examples: object) -> np.ndarray:
-        return np.log(np.tile(np.where(np.arange(2) == self.said, 0.9, 0.1), (len(examples), 1)))  # type: ignore[arg-type]
+        return np.log(np.tile(np.where(np.arange(2) == self.predicted, 0.9, 0.1), (len(examples), 1)))  # type: ignore[arg-type]
 
 
 def test_each_text_is_answered_by_the_model_of_its_fold() -> None:
@@ -53,17 +53,17 @@ def test_each_text_is_answered_by_the_model_of_its_fold() -> None:
 class Always(MostFrequentTag):
     """Tags every word alike."""
 
-    def __init__(self, said: str) -> None:
-        self.tags, self.said = ["N", "V"], said
+    def __init__(self, tag: str) -> None:
+        self.tags, self.tag_of_all = ["N", "V"], tag
 
     def number_of_parameters(self) -> int:
         return 0
 
     def tag(self, sentences: object) -> list[list[str]]:
-        return [[self.said] * len(one) for one in sentences]  # type: ignore[attr-defined]
+        return [[self.tag_of_all] * len(one) for one in sentences]  # type: ignore[attr-defined]
 
     def log_probs(self, sentences: object) -> list[np.ndarray]:
-        row = np.where(np.array(self.tags) == self.said, 0.9, 0.1)
+        row = np.where(np.array(self.tags) == self.tag_of_all, 0.9, 0.1)
         return [np.log(np.tile(row, (len(one), 1))) for one in sentences]  # type: ignore[attr-defined]
 
 

@@ -32,8 +32,8 @@ class FasterPage(ClassifierPage):
 
 def page(name: str, speed: float) -> FasterPage:
     scores = {"accuracy": 0.5, "accuracy_interval": (0.4, 0.6), "macro_f1": 0.5, "cross_entropy": 1.0, "speed": speed}
-    shown: dict[str, Any] = {"name": name, "parameters": 3, "texts": 9, "labels": ["a", "b"], "per_label": []}
-    return FasterPage.model_validate(shown | {"scores": scores | {"calibration_error": 0.1}})
+    values: dict[str, Any] = {"name": name, "parameters": 3, "texts": 9, "labels": ["a", "b"], "per_label": []}
+    return FasterPage.model_validate(values | {"scores": scores | {"calibration_error": 0.1}})
 
 
 def test_one_more_field_is_a_column_a_row_of_the_card_and_a_figure(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What more labels would give: a known law is found again, its interval covers, nothing is said of too little."""
+"""The gain of more labels: a known law is recovered, its interval covers, too few points give no result."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_a_curve_that_is_flat_promises_nothing() -> None:
     assert sum(one.low > 0 for one in found) <= 1 and abs(np.mean([one.gain for one in found])) < 0.01
 
 
-def test_too_little_says_nothing() -> None:
+def test_too_few_points_give_no_curve() -> None:
     right = np.ones((3, 10), dtype=bool)
     assert more_labels([50, 100], right[:2]) is None  # two numbers of texts are no curve
     assert more_labels([8, 16, 32], right) is None
@@ -61,7 +61,7 @@ def test_too_little_says_nothing() -> None:
     assert found is not None and (found.gain, found.low) == (0.0, 0.0)
 
 
-def test_who_has_learnt_nothing_yet_foretells_nothing() -> None:
+def test_accuracy_at_chance_level_predicts_no_gain() -> None:
     right = np.random.default_rng(0).random((9, 400)) < 0.53
     found = [more_labels(TEXTS, right, chance) for chance in (0.5, 0.3)]
     assert [one is not None and one.learnt for one in found] == [False, True]

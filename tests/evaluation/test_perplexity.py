@@ -157,8 +157,8 @@ def test_result_is_independent_of_batching(kind):
     documents = [[BOS, *random.integers(4, 20, size=n).tolist(), EOS] for n in random.integers(1, 40, size=30)]
     alone = score(model, stream(*documents), words=100, characters=400, bytes=500, batch_tokens=1)
     for batch_tokens in (64, 300, 10**6):
-        together = score(model, stream(*documents), words=100, characters=400, bytes=500, batch_tokens=batch_tokens)
-        assert numbers_of(together) == pytest.approx(numbers_of(alone), rel=1e-6)
+        batched = score(model, stream(*documents), words=100, characters=400, bytes=500, batch_tokens=batch_tokens)
+        assert numbers_of(batched) == pytest.approx(numbers_of(alone), rel=1e-6)
     shuffled = [documents[i] for i in random.permutation(len(documents))]
     again = score(model, stream(*shuffled), words=100, characters=400, bytes=500)
     assert numbers_of(again) == pytest.approx(numbers_of(alone), rel=1e-6)

@@ -43,7 +43,7 @@ def test_a_table_comes_back(ending: str, tmp_path: Path) -> None:
     assert read_predictions(tmp_path / f"v2.1{ending}") == rows
 
 
-def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
+def test_damaged_tables_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("text,label\na,b\n")
     with pytest.raises(InputError, match="columns are text, label, not item"):
         read_predictions(tmp_path / "x.csv")
@@ -159,10 +159,10 @@ def test_golden_comparison_by_right_and_wrong() -> None:
 def test_words_of_one_sentence_are_no_items_of_their_own() -> None:
     """Eight sentences of five words: in five of them one model has all words right, in three the other."""
     first, second = "1" * 25 + "0" * 15, "0" * 25 + "1" * 15
-    alone, together = (compare(rows(first, items), rows(second, items), ("a", "b")) for items in (None, SENTENCES))
-    assert alone.test == "McNemar's exact test" and together.test == "paired randomisation test over items"
-    assert (alone.items, together.items, together.rows) == (40, 8, 40) and together.first_only == 25
-    assert alone.p < 0.2 < 0.4 < together.p
+    alone, by_sentence = (compare(rows(first, items), rows(second, items), ("a", "b")) for items in (None, SENTENCES))
+    assert alone.test == "McNemar's exact test" and by_sentence.test == "paired randomisation test over items"
+    assert (alone.items, by_sentence.items, by_sentence.rows) == (40, 8, 40) and by_sentence.first_only == 25
+    assert alone.p < 0.2 < 0.4 < by_sentence.p
     assert compare(rows("11", [0, 0]), rows("00", [0, 0]), ("a", "b")).p == 1.0
 
 

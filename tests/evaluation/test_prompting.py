@@ -54,10 +54,10 @@ class ByHand(LanguageModel):
         scores = torch.zeros(tokens.shape)
         for row, ids in enumerate(tokens.tolist()):
             words = [TOKENIZER.name(token) for token in ids]
-            for place, word in enumerate(words):
+            for index, word in enumerate(words):
                 if not word.startswith("<"):
-                    before = [one for one in words[:place] if not one.startswith("<")]
-                    scores[row, place] = math.log(self.probability(word, before))
+                    before = [one for one in words[:index] if not one.startswith("<")]
+                    scores[row, index] = math.log(self.probability(word, before))
         return scores
 
     def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
@@ -128,8 +128,8 @@ def test_what_prompts_render_to() -> None:
     plain = prompter()
     assert plain.prompt([], REVIEW.fields) == "the film was dull it was "
     assert plain.prompt([example], REVIEW.fields) == "the book was fine it was good\nthe film was dull it was "
-    told = prompter(instruction="good or bad ?", separator=" / ")
-    assert told.prompt([example], REVIEW.fields) == (
+    instructed = prompter(instruction="good or bad ?", separator=" / ")
+    assert instructed.prompt([example], REVIEW.fields) == (
         "good or bad ? / the book was fine it was good / the film was dull it was "
     )
 
@@ -140,9 +140,9 @@ def test_the_oldest_examples_go_where_the_context_is_short(separator: str) -> No
     examples = [Item({"text": f"the {noun} was fine"}, ("good", "bad"), 0) for noun in ("film", "book", "film")]
     lengths = {}
     for context in (6, 7, 16, 25, 26, 100):
-        asked, kept = prompter(ByHand(context), separator=separator)._fitting([REVIEW], examples)
+        prompts, kept = prompter(ByHand(context), separator=separator)._fitting([REVIEW], examples)
         lengths[context] = kept[0]
-        names = [TOKENIZER.name(token) for token in asked[0].context.tolist()]
+        names = [TOKENIZER.name(token) for token in prompts[0].context.tolist()]
         assert names.count("fine") == kept[0]
         if kept[0] == 2:
             assert names[names.index("the") + 1] == "book"  # the first of three is gone
@@ -197,12 +197,12 @@ def test_the_interval_is_over_orders_and_items() -> None:
     one = (random.random((1, 200)) < 0.7).astype(float)
     low, high = crossed_interval(one)
     assert low < one.mean() < high and (high - low) / 2 == pytest.approx(1.96 * np.sqrt(0.21 / 200), rel=0.15)
-    wide = crossed_interval(np.stack([np.zeros(200), np.ones(200)]))
-    assert wide == (0.0, 1.0)
+    interval = crossed_interval(np.stack([np.zeros(200), np.ones(200)]))
+    assert interval == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"template": "{text}"}, "0 places"),
         ({"verbalisers": {"a": "x", "b": "x"}}, "'x' is used for two labels"),
@@ -212,8 +212,8 @@ def test_the_interval_is_over_orders_and_items() -> None:
         ({"scorings": []}, "at least 1"),
     ],
 )
-def test_bad_formats_are_refused(wrong: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_bad_formats_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         PromptFormat.model_validate({"template": "{text} {answer}"} | wrong)
 
 

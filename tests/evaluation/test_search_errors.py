@@ -134,7 +134,7 @@ def test_spread_takes_both_ends() -> None:
     assert evenly([], 3) == []
 
 
-def test_parity_references_of_a_network_do_not_feel_their_batch() -> None:
+def test_parity_of_batched_and_single_references() -> None:
     torch.manual_seed(0)
     model = AttentionSeq2Seq(AttentionSeq2Seq.Config(width=8, embedding_dim=6, attention_width=7), 10, 10).train()
     random = np.random.default_rng(0)
@@ -142,9 +142,9 @@ def test_parity_references_of_a_network_do_not_feel_their_batch() -> None:
         (np.append(random.integers(4, 10, s), EOS), np.array([BOS, *random.integers(4, 10, t), EOS]))
         for s, t in ((5, 2), (1, 9), (7, 7), (0, 0))
     ]
-    together = reference_log_probs(model, pairs, batch_tokens=24)
+    batched = reference_log_probs(model, pairs, batch_tokens=24)
     assert model.training
-    for (source, target), log_prob in zip(pairs, together.tolist(), strict=True):
+    for (source, target), log_prob in zip(pairs, batched.tolist(), strict=True):
         assert PAD not in target
         alone = model.eval().log_probs(torch.from_numpy(source[None]), torch.from_numpy(target[None])).sum()
         assert log_prob == pytest.approx(float(alone), abs=1e-4)

@@ -71,7 +71,7 @@ def test_uncertainty_is_of_student() -> None:
     assert uncertainty([1.0, 2.0, 4.0, 5.0]) == pytest.approx(t.ppf(0.975, 3) * (10 / 3) ** 0.5 / 2)
 
 
-def test_what_was_not_measured_every_time_is_the_firsts() -> None:
+def test_figures_missing_for_some_seeds_are_those_of_the_first() -> None:
     pages = [classifier(0.8), classifier(0.9)]
     without = pages[1].model_copy(update={"scores": pages[1].scores.model_copy(update={"accuracy_interval": None})})
     found = joined([pages[0], without])
@@ -123,9 +123,9 @@ def test_a_table_says_what_its_intervals_cover() -> None:
 def test_pairs_are_tested_by_the_first_training_and_the_report_says_so() -> None:
     pages = [classifier(value).model_copy(update={"right": "1" * 400 + "0" * 100}) for value in (0.8, 0.86)]
     other = classifier(0.9, name="logistic").model_copy(update={"right": "1" * 450 + "0" * 50})
-    for first, said in ((joined(pages), True), (pages[0], False)):
+    for first, tested in ((joined(pages), True), (pages[0], False)):
         found = paired([Entry(first), Entry(other)], right, lambda page: page.scores.accuracy, mcnemar)
-        assert found and found.seeds is said
+        assert found and found.seeds is tested
 
 
 def test_figures_without_a_test_interval_have_that_of_the_seeds() -> None:

@@ -84,7 +84,7 @@ def test_intervals_hold_what_was_found_and_narrow_with_prompts() -> None:
 
 
 @pytest.mark.parametrize("rewards", [[[1.0]], [[], []], [[1.0], [1.0, 0.0]], []])
-def test_what_cannot_be_compared_is_refused(rewards: list[list[float]]) -> None:
+def test_uncomparable_answers_are_refused(rewards: list[list[float]]) -> None:
     """One rung, no prompts, other prompts."""
     with pytest.raises(InputError, match="a comparison needs two or more"):
         tournament(rewards)

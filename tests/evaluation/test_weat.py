@@ -74,7 +74,7 @@ def test_p_value_counts_every_division(sparse: bool) -> None:
     assert drawn == weat(vectors, X, Y, A, B, permutations=60)
 
 
-def test_what_cannot_be_told_is_null() -> None:
+def test_undefined_figures_are_null() -> None:
     rows = np.arange(6)
     vectors = plane()
     assert weat(vectors, rows[2:3], rows[4:], rows[:1], rows[1:2])["effect_size"] is None

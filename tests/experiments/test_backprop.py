@@ -118,11 +118,11 @@ def test_parity_of_operations_with_torch(operation: str, shapes: tuple[tuple[int
     ]
     nodes = [Node(value, str(i)) for i, value in enumerate(values[:count])]
     tensors = [torch.tensor(value, requires_grad=True) for value in values[:count]]
-    made, wanted = ours(*nodes), theirs(*tensors)
-    np.testing.assert_allclose(made.value, wanted.detach().numpy())
-    mix = rng.normal(size=made.value.shape)  # so that every entry has a gradient of its own
-    total = np.ones((1, made.value.shape[0])), np.ones((made.value.shape[1], 1))
-    backward(Node(total[0]) @ (made * Node(mix)) @ Node(total[1]))
+    result, wanted = ours(*nodes), theirs(*tensors)
+    np.testing.assert_allclose(result.value, wanted.detach().numpy())
+    mix = rng.normal(size=result.value.shape)  # so that every entry has a gradient of its own
+    total = np.ones((1, result.value.shape[0])), np.ones((result.value.shape[1], 1))
+    backward(Node(total[0]) @ (result * Node(mix)) @ Node(total[1]))
     (wanted * torch.tensor(mix)).sum().backward()  # type: ignore[no-untyped-call]
     for node, tensor in zip(nodes, tensors, strict=True):
         assert tensor.grad is not None

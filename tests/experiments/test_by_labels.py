@@ -51,7 +51,7 @@ def settings(**changes: Any) -> ByLabelsConfig:
 
 def texts(*counts: int) -> Texts:
     """So many texts of each label a, b, …, all different."""
-    labels = [chr(ord("a") + place) for place in range(len(counts))]
+    labels = [chr(ord("a") + number) for number in range(len(counts))]
     rows = [Example(f"{label}{row}", label=label) for label, n in zip(labels, counts, strict=True) for row in range(n)]
     return Texts(labels, rows, rows[:3], rows)
 
@@ -61,8 +61,8 @@ def test_every_beginning_of_the_order_has_the_shares_of_the_whole() -> None:
     order = stratified(whole.train, 1)
     assert sorted(order) == list(range(1000))
     for count in (10, 50, 200):
-        said = [whole.train[row].label for row in order[:count]]
-        assert [said.count(label) for label in "abc"] == [round(share * count) for share in (0.6, 0.3, 0.1)]
+        labels_so_far = [whole.train[row].label for row in order[:count]]
+        assert [labels_so_far.count(label) for label in "abc"] == [round(share * count) for share in (0.6, 0.3, 0.1)]
 
 
 def test_a_larger_subset_contains_a_smaller_one_and_a_fifth_is_held_out() -> None:
@@ -162,15 +162,15 @@ def test_vectors_are_put_into_the_network_and_are_as_wide_as_its_table(data: Dat
 
 
 def test_every_variant_is_measured_at_every_number_of_labels(data: Data) -> None:
-    told: list[str] = []
-    found = ByLabels(settings(seeds=20)).run(data, seed=1, progress=told.append)  # effort 0.1: two of them
+    progress: list[str] = []
+    found = ByLabels(settings(seeds=20)).run(data, seed=1, progress=progress.append)  # effort 0.1: two of them
     (curve,) = [plot for plot in found.plots if plot.x_label == "labels"]
-    assert [line.name for line in curve.series] == list(VARIANTS) and len(told) == 3
+    assert [line.name for line in curve.series] == list(VARIANTS) and len(progress) == 3
     for row, line in zip(found.rows, curve.series, strict=True):
         assert line.x == [16.0, 64.0, 540.0] and line.error is not None
         assert (line.y[-1], line.y[0]) == (row[3], row[5])
         assert row[6] == pytest.approx(float(str(row[5])) - float(str(row[3])), abs=1e-5)
-    one = ByLabels(settings(counts=[5000])).run(data, seed=1, progress=told.append)
+    one = ByLabels(settings(counts=[5000])).run(data, seed=1, progress=progress.append)
     assert [row[6] for row in one.rows] == [None] * 3  # of one number nothing is said of what changes with it
 
 

@@ -62,9 +62,9 @@ def first(name: str, found: dict[str, Findings], group: str, data: Data) -> Find
 def measure(group: str, name: str, data: Data) -> Findings:
     listed = job(group, name)
     experiment: Experiment[Any] = locate(listed.target)(listed.settings)
-    told: list[str] = []
-    findings = experiment.run(declared(data, experiment.reads), seed=1, progress=told.append)
-    assert told
+    progress: list[str] = []
+    findings = experiment.run(declared(data, experiment.reads), seed=1, progress=progress.append)
+    assert progress
     return findings
 
 

@@ -86,16 +86,16 @@ def test_where_nothing_would_stay_the_best_document_does() -> None:
 def test_the_verdict_follows_the_numbers() -> None:
     names = (RAW, QUALITY, NEAR, BOTH, ALONE)
 
-    def told(*perplexities: float, apart: float = 0.001) -> Findings:
+    def findings_of(*perplexities: float, apart: float = 0.001) -> Findings:
         cells = {
             name: {"loss": list(math.log(value) + apart * np.roll(range(-2, 3), round(value)))}
             for name, value in zip(names, perplexities, strict=True)
         }
         return found("filtered_text", cells, {"loss": 6.0})
 
-    assert told(100, 50, 95, 49, 40).holds
-    assert told(100, 99, 90, 49, 40).holds is False  # near-duplicates gain more
-    assert told(100, 50, 95, 101, 40).holds is False
-    assert told(100, 50, 95, 49, 40, apart=1.0).holds is None  # within the spread of the seeds
-    assert told(900, 800, 850, 700, 600).holds is None  # nothing was learnt
-    assert f"{math.log(50):.3f} (quality)" in told(100, 50, 95, 49, 40).verdict
+    assert findings_of(100, 50, 95, 49, 40).holds
+    assert findings_of(100, 99, 90, 49, 40).holds is False  # near-duplicates gain more
+    assert findings_of(100, 50, 95, 101, 40).holds is False
+    assert findings_of(100, 50, 95, 49, 40, apart=1.0).holds is None  # within the spread of the seeds
+    assert findings_of(900, 800, 850, 700, 600).holds is None  # nothing was learnt
+    assert f"{math.log(50):.3f} (quality)" in findings_of(100, 50, 95, 49, 40).verdict

@@ -24,20 +24,20 @@ def plot(*lines: Series, **settings: object) -> Plot:
 
 
 def claim(holds: bool | None, timed: bool | str | None = "none") -> Entry[ClaimPage]:
-    def shown(value: object) -> dict[str, object]:
+    def values(value: object) -> dict[str, object]:
         return {"holds": value, "verdict": "v", "columns": ["a", "b"], "rows": [["x", 0.25]], "plots": []}
 
-    value = {"name": "n", "fingerprint": "f", "findings": {**shown(holds), "figures": {}}}
-    timing = Timing.model_validate({"timed": None if timed == "none" else shown(timed)})
+    value = {"name": "n", "fingerprint": "f", "findings": {**values(holds), "figures": {}}}
+    timing = Timing.model_validate({"timed": None if timed == "none" else values(timed)})
     return Entry(ClaimPage.model_validate(value), RungMetadata(title="T", claim="C"), timing)
 
 
 def test_what_is_infinite_is_left_out_of_the_figures_and_never_0() -> None:
     """A network that has diverged would else be the best one in every table of metrics."""
     figures = {"good": 1 / 3, "zero": 0.0, "diverged": math.inf, "odd": math.nan}
-    shown = {"holds": None, "verdict": "v", "columns": ["a"], "rows": [["x"]]}
+    values = {"holds": None, "verdict": "v", "columns": ["a"], "rows": [["x"]]}
     drawn = plot(series("a", [1, 2], [0.5, 0.6]), levels={"floor": math.nan, "blind": 0.5})
-    found = Findings.model_validate({**shown, "plots": [drawn], "figures": figures})
+    found = Findings.model_validate({**values, "plots": [drawn], "figures": figures})
     assert found.figures == {"good": 0.333333, "zero": 0.0}
     assert found.plots[0].levels == {"blind": 0.5}
 
@@ -49,8 +49,8 @@ def test_a_plot_for_the_head_of_the_report_stands_there_with_a_way_to_its_claim(
     findings = plain.page.findings.model_copy(update={"plots": [plot(series("b", [1.0], [0.5])), drawn]})
     with_plot = replace(plain, page=plain.page.model_copy(update={"findings": findings, "name": "m"}))
     inputs = ReportInputs(Meta(), list(families().values()), {"claim": [claim(None), with_plot]})
-    (shown,) = pictures(inputs, "claim")
-    assert 'href="#claim-m"' in shown.caption and "Accuracy by labels" in shown.caption
+    (picture,) = pictures(inputs, "claim")
+    assert 'href="#claim-m"' in picture.caption and "Accuracy by labels" in picture.caption
     without = ReportInputs(Meta(), inputs.families, {"claim": [claim(True)]})
     assert [*pictures(inputs, "probe"), *pictures(without, "claim")] == []
     page = build_page(inputs)
@@ -105,10 +105,10 @@ def test_a_verdict_opens_with_whether_it_holds() -> None:
     assert opened(Verdict(None, "too few"), "so.")["verdict"] == "Not tested (too few): so."
 
 
-def test_numbers_that_are_to_decide_nothing_lose_their_verdict() -> None:
-    shown = Shown(**opened(Verdict(True), "so."), columns=[], rows=[], plots=[])
-    assert shown.outcome == "holds"
-    changed = shown.model_copy(update=shown.untested("size"))
+def test_untested_findings_have_no_verdict() -> None:
+    outcome = Shown(**opened(Verdict(True), "so."), columns=[], rows=[], plots=[])
+    assert outcome.outcome == "holds"
+    changed = outcome.model_copy(update=outcome.untested("size"))
     assert (changed.outcome, changed.verdict) == ("not tested", "Not tested (size): so.")
 
 
@@ -129,8 +129,8 @@ def test_labels_along_the_axis_have_room() -> None:
     """Two networks of nearly one size: the second has no label of its own."""
     assert separated([620_345.0, 655_872.0, 3_400_000.0], log=True) == [620_345.0, 3_400_000.0]
     assert separated([1_000.0, 3_390_000.0, 3_400_000.0], log=False) == [1_000.0, 3_400_000.0]
-    for places, log in (([0.0, 1.0, 4.0, 16.0], False), ([16.0, 64.0, 256.0, 1024.0, 4096.0, 9600.0], True)):
-        assert separated(places, log=log) == places
+    for positions, log in (([0.0, 1.0, 4.0, 16.0], False), ([16.0, 64.0, 256.0, 1024.0, 4096.0, 9600.0], True)):
+        assert separated(positions, log=log) == positions
     assert separated([0.0, 1.0], log=True) == [0.0, 1.0] and separated([3.0], log=False) == [3.0]
 
 

@@ -267,10 +267,10 @@ def test_half_of_the_rows_choose_the_strength_and_the_other_half_judges() -> Non
         w[10 - zeros :] = 0.0
         return regularisation.Fitted(strength, w, 0.1, 0.0, chosen_by, judged_by)
 
-    told = regularisation.summary([fit(0.1, 4, 1.0, 5.0), fit(0.2, 9, 2.0, 4.0)], matter=2)
-    assert (told["loss"], told["strength"]) == (5.0, 0.1)
-    assert (told["useless"], told["ahead"], told["any"]) == (0.5, 0.5, 0.9)
-    assert told["of_useful"] == {0.1: 1.0, 0.2: 0.5}
+    summary = regularisation.summary([fit(0.1, 4, 1.0, 5.0), fit(0.2, 9, 2.0, 4.0)], matter=2)
+    assert (summary["loss"], summary["strength"]) == (5.0, 0.1)
+    assert (summary["useless"], summary["ahead"], summary["any"]) == (0.5, 0.5, 0.9)
+    assert summary["of_useful"] == {0.1: 1.0, 0.2: 0.5}
     assert regularisation.summary([fit(0.0, 0, 1.0, 5.0)], matter=2)["by_strength"] == {}
 
 

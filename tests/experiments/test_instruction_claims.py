@@ -57,10 +57,10 @@ def pressed(gold: tuple[float, ...], proxy: tuple[float, ...] = (0.0, 1.0, 2.0))
 def test_over_optimisation_follows_the_numbers(
     first: tuple[float, ...], other: tuple[float, ...], proxy: tuple[float, ...], holds: bool
 ) -> None:
-    told = over_optimisation.findings({"whole": pressed(first, proxy), "few": pressed(other)}, [1, 2, 4], 0.01)
-    assert told.holds is holds
-    assert f"{first[0]:.3f}" in told.verdict and f"{first[-1] - max(first):+.3f}" in told.verdict
-    assert told.figures["whole_rl_last"] == pytest.approx(first[-1]) and len(told.rows) == 4
+    findings = over_optimisation.findings({"whole": pressed(first, proxy), "few": pressed(other)}, [1, 2, 4], 0.01)
+    assert findings.holds is holds
+    assert f"{first[0]:.3f}" in findings.verdict and f"{first[-1] - max(first):+.3f}" in findings.verdict
+    assert findings.figures["whole_rl_last"] == pytest.approx(first[-1]) and len(findings.rows) == 4
 
 
 def test_reward_models_are_compared_as_far_from_the_base_and_not_after_as_many_updates() -> None:
@@ -70,8 +70,8 @@ def test_reward_models_are_compared_as_far_from_the_base_and_not_after_as_many_u
     assert whole.reached() == pytest.approx(3.0, abs=0.01) and few.reached() == pytest.approx(1.0, abs=0.01)
     assert few.at(1.0).mean() == pytest.approx(0.4) and whole.at(1.0).mean() == pytest.approx(0.5)
     assert whole.at(2.0).mean() == pytest.approx(0.4)
-    told = over_optimisation.findings({"whole": whole, "few": few}, [1, 2, 4], 0.01)
-    assert told.holds is True and "at √KL 1.0 few against whole -0.100" in told.verdict
+    findings = over_optimisation.findings({"whole": whole, "few": few}, [1, 2, 4], 0.01)
+    assert findings.holds is True and "at √KL 1.0 few against whole -0.100" in findings.verdict
 
 
 def test_where_gold_is_highest_is_chosen_by_other_prompts() -> None:
@@ -87,8 +87,8 @@ def test_where_gold_is_highest_is_chosen_by_other_prompts() -> None:
 def test_the_fitted_curve_is_that_of_the_numbers_golden() -> None:
     """R(d) = 0.5 + d (0.3 − 0.1 log d) at d = 0, 1, 3: α and β come back, d* = e^(0.3/0.1 − 1)."""
     gold = tuple(0.5 + d * (0.3 - 0.1 * np.log(max(d, 1e-9))) for d in (0.0, 1.0, 3.0))
-    told = over_optimisation.findings({"one": pressed(gold), "other": pressed((0.5, 0.6, 0.4))}, [1, 2, 4], 0.01)
-    row = dict(zip(told.columns, told.rows[0], strict=True))
+    findings = over_optimisation.findings({"one": pressed(gold), "other": pressed((0.5, 0.6, 0.4))}, [1, 2, 4], 0.01)
+    row = dict(zip(findings.columns, findings.rows[0], strict=True))
     assert row["policy"] == "PPO"
     assert [row["α"], row["β"]] == pytest.approx([0.3, 0.1], rel=1e-4)
     assert row["√KL of the fitted peak"] == pytest.approx(np.exp(2.0), rel=1e-3)
@@ -101,7 +101,7 @@ def test_numbers_of_best_of_n_double(effort: float, numbers: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"proxies": {"one": {}}}, "at least 2"),
         ({"proxies": {"one": {}, "deep": {"layers": 3}}}, "deep.layers=3, but the SFT model only has 2"),
@@ -109,8 +109,8 @@ def test_numbers_of_best_of_n_double(effort: float, numbers: list[int]) -> None:
         ({"checkpoints": 1}, "checkpoints"),
     ],
 )
-def test_wrong_settings_of_proxies_are_refused(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises((ValidationError, InputError), match=said):
+def test_wrong_settings_of_proxies_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValidationError, InputError), match=message):
         OverOptimisationConfig.model_validate(settings("over_optimisation") | wrong)
 
 
@@ -137,7 +137,7 @@ TAX = {"GPT": {"text": 2.0}, "SFT": {"text": 2.1, "gold": 0.5}, "PPO": {"text": 
 
 
 @pytest.mark.parametrize(
-    ("told", "holds"),
+    ("findings", "holds"),
     [
         (compared("without_kl", **LEASH, no_leash={"gold": 0.4, "proxy": 2.0}), True),
         (compared("without_kl", **LEASH, no_leash={"gold": 0.7, "proxy": 2.0}), False),
@@ -185,32 +185,32 @@ TAX = {"GPT": {"text": 2.0}, "SFT": {"text": 2.1, "gold": 0.5}, "PPO": {"text": 
         ),
     ],
 )
-def test_verdicts_of_policies_follow_the_numbers(told: Findings, holds: bool) -> None:
-    assert told.holds is holds
-    assert told.verdict.startswith("It holds" if holds else "It is refuted here")
+def test_verdicts_of_policies_follow_the_numbers(findings: Findings, holds: bool) -> None:
+    assert findings.holds is holds
+    assert findings.verdict.startswith("It holds" if holds else "It is refuted here")
 
 
 def test_nothing_is_judged_of_policies_that_have_not_learnt() -> None:
-    told = compared("unseen_kinds", SFT={"gold": 0.05, "unseen": 0.0}, PPO={"gold": 0.15, "unseen": 0.1})
-    assert told.holds is None and "PPO has not learnt: its gold reward 0.15 is not above 0.2" in told.reason
+    findings = compared("unseen_kinds", SFT={"gold": 0.05, "unseen": 0.0}, PPO={"gold": 0.15, "unseen": 0.1})
+    assert findings.holds is None and "PPO has not learnt: its gold reward 0.15 is not above 0.2" in findings.reason
 
 
-def test_more_nats_are_worse_and_told_as_measured() -> None:
-    told = found("ptx_tax", {name: outcome(**means) for name, means in TAX.items()})
-    assert "plain text, nats per token, PPO against SFT +0.400 (+0.400 to +0.400)" in told.verdict
-    assert told.rests_on[0].mean == pytest.approx(0.4)  # in favour of the claim: PPO is worse
+def test_higher_loss_is_worse_and_reported_as_measured() -> None:
+    result = found("ptx_tax", {name: outcome(**means) for name, means in TAX.items()})
+    assert "plain text, nats per token, PPO against SFT +0.400 (+0.400 to +0.400)" in result.verdict
+    assert result.rests_on[0].mean == pytest.approx(0.4)  # in favour of the claim: PPO is worse
 
 
 def test_how_often_an_answer_is_preferred_golden() -> None:
     """Of four prompts one is won, two are equal, one is lost: (1 + 2/2) / 4."""
     one, other = (of({"gold": np.array([row])}) for row in ([1.0, 0.5, 0.5, 0], [0, 0.5, 0.5, 1]))
     assert preferred(one, other) == 0.5
-    told = compared("dpo_or_ppo", SFT={"gold": 0.5}, PPO={"gold": 0.6}, DPO={"gold": 0.7})
-    assert "DPO against PPO +0.100 (+0.100 to +0.100), preferred in 100%" in told.verdict
+    findings = compared("dpo_or_ppo", SFT={"gold": 0.5}, PPO={"gold": 0.6}, DPO={"gold": 0.7})
+    assert "DPO against PPO +0.100 (+0.100 to +0.100), preferred in 100%" in findings.verdict
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"variants": {"SFT": {"method": "sft"}}}, "two or more"),
         ({"variants": {"SFT": {"method": "sft"}, "PPO": {"ppo": {"clip": 2}}}}, "clip"),
@@ -221,8 +221,8 @@ def test_how_often_an_answer_is_preferred_golden() -> None:
         ({"expect": [{"each": ["SFT"], "is": "nicer", "than": "PPO", "margin": 0}]}, "better"),
     ],
 )
-def test_wrong_settings_of_comparisons_are_refused(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises((ValidationError, InputError), match=said):
+def test_wrong_settings_of_comparisons_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValidationError, InputError), match=message):
         PolicyComparisonConfig.model_validate(settings("unseen_kinds") | wrong)
 
 
@@ -244,9 +244,9 @@ def test_epochs_of_sft_follow_the_numbers(loss: float, gold: float, fell: float,
         "lowest": {"loss": 1.0 + np.stack([NOISE] * 5), "gold": 0.3 + np.stack([NOISE] * 5)},
         "last": {"loss": loss + np.stack([NOISE] * 5), "gold": gold + np.stack([NOISE] * 5), "fell": [fell] * 5},
     }
-    told = declared("sft_epochs", cells)
-    assert told.holds is holds
-    assert f"last against lowest {loss - 1:+.3f}" in told.verdict
+    findings = declared("sft_epochs", cells)
+    assert findings.holds is holds
+    assert f"last against lowest {loss - 1:+.3f}" in findings.verdict
 
 
 def test_where_the_loss_is_lowest_is_chosen_by_every_second_dialogue_over_all_seeds() -> None:
@@ -261,14 +261,14 @@ def test_where_the_loss_is_lowest_is_chosen_by_every_second_dialogue_over_all_se
 
 
 @pytest.mark.parametrize(
-    ("together", "apart", "right", "holds"),
+    ("joint", "apart", "right", "holds"),
     [(0.5, 0.9, 0.8, True), (0.5, 0.5, 0.8, False), (0.9, 0.5, 0.8, False), (0.5, 0.9, 0.5, None)],
 )
-def test_pairs_together_follow_the_numbers(together: float, apart: float, right: float, holds: bool | None) -> None:
+def test_pairs_together_follow_the_numbers(joint: float, apart: float, right: float, holds: bool | None) -> None:
     noise = np.stack([NOISE] * 5)
     cells = {
-        name: {"loss": loss + noise, "best": [right] * 5} for name, loss in (("together", together), ("apart", apart))
+        name: {"loss": loss + noise, "best": [right] * 5} for name, loss in (("together", joint), ("apart", apart))
     }
-    told = declared("ranking_pairs", cells)
-    assert told.holds is holds
-    assert f"apart against together {apart - together:+.3f}" in told.verdict
+    findings = declared("ranking_pairs", cells)
+    assert findings.holds is holds
+    assert f"apart against together {apart - joint:+.3f}" in findings.verdict

@@ -66,8 +66,8 @@ def test_the_number_is_the_subjects_whatever_the_last_noun_is() -> None:
     number_of = {row[form]: form[0] for row in table("nouns") for form in ("singular", "plural")}
     drawn = list(islice(numbers(Random(1)), 200))
     for text in drawn:
-        words, ((place, label),) = text.words, text.labels.items()
-        assert place == len(words) - 1
+        words, ((index, label),) = text.words, text.labels.items()
+        assert index == len(words) - 1
         assert number_of[words[words.index("that") - 1]] == label
         assert words[-1] not in number_of
     assert Counter(label for text in drawn for label in text.labels.values()) == {"s": 100, "p": 100}
@@ -76,9 +76,9 @@ def test_the_number_is_the_subjects_whatever_the_last_noun_is() -> None:
 def test_every_word_has_its_tag_and_every_question_its_answer() -> None:
     spoken = next(parts_of_speech(Random(2)))
     assert list(spoken.labels) == list(range(len(spoken.words))) and spoken.labels[len(spoken.words) - 1] == "PUNCT"
-    for asked in islice(questions(Random(2)), 50):
-        assert asked.words[-1] == "?" and list(asked.labels) == [len(asked.words) - 1]
-        assert asked.words[0] != "where" or set(asked.labels.values()) == {"place"}
+    for question in islice(questions(Random(2)), 50):
+        assert question.words[-1] == "?" and list(question.labels) == [len(question.words) - 1]
+        assert question.words[0] != "where" or set(question.labels.values()) == {"place"}
 
 
 # ---- states ---------------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def test_accuracy_by_layer_is_a_plot_for_each_network(data: Data) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"layers": 5}, "less than or equal to 4"),
         ({"heads": 3}, "width=16"),
@@ -184,6 +184,6 @@ def test_accuracy_by_layer_is_a_plot_for_each_network(data: Data) -> None:
         ({"bases": ["elmo"]}, "bilm"),
     ],
 )
-def test_wrong_settings_of_probes_are_refused(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises((ValidationError, InputError), match=said):
+def test_wrong_settings_of_probes_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValidationError, InputError), match=message):
         LayerProbesConfig.model_validate(SMALL | wrong)

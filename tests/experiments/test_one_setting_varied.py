@@ -167,8 +167,8 @@ def judged(outcome: str, first: Measured, second: Measured) -> tuple[bool | None
     """Whether b is so beside a."""
     expected = Expectation.model_validate({"each": ["b"], "is": outcome, "than": "a", "margin": 0.05})
     config = TranslatorComparisonConfig.model_validate(TWO | {"expect": [expected.model_dump(by_alias=True)]})
-    verdict, said = TranslatorComparison(config).judged(expected, {"a": first, "b": second})
-    return verdict.holds, said
+    verdict, text = TranslatorComparison(config).judged(expected, {"a": first, "b": second})
+    return verdict.holds, text
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def judged(outcome: str, first: Measured, second: Measured) -> tuple[bool | None
 def test_where_right_texts_are_kept_an_interval_decides(outcome: str, share: float, came: bool) -> None:
     whole = of_texts(*[0.8] * 5)
     assert whole.values == {"bleu": [0.8] * 5} and whole.items["bleu"].shape == (5, 500)
-    found, said = judged(outcome, whole, of_texts(*[share] * 5))
+    found, text = judged(outcome, whole, of_texts(*[share] * 5))
     assert found is came
-    assert said.startswith(f"b against a {100 * (share - 0.8):+.1f} points (")
+    assert text.startswith(f"b against a {100 * (share - 0.8):+.1f} points (")
 
 
 def test_of_some_that_are_picked_from_each_interval_is_wider() -> None:
@@ -287,7 +287,7 @@ class ToyConfig(ComparisonConfig):
 
 
 class Toy(Comparison[ToyConfig]):
-    """Measures nothing but what it is told: score = dose + seed / 100, no number at a dose of 13."""
+    """Measures a known function: score = dose + seed / 100, no number at a dose of 13."""
 
     Config: ClassVar[type[Config]] = ToyConfig
     titles: Mapping[Any, str] = {"one": "One", "other": "Other"}
@@ -353,10 +353,10 @@ def test_a_variant_is_compared_with_the_same_variant_of_another_base() -> None:
     assert toy(worse | {"is": "better"}, bases=["one", "other"]).holds is False
 
 
-def test_what_is_given_must_be_so_or_nothing_is_judged() -> None:
-    given = {"each": ["1"], "is": "better", "than": 0.9, "margin": 0}
-    assert toy(given=[given]).holds is True
-    found = toy(given=[given | {"than": 1.5}])
+def test_without_its_conditions_a_claim_has_no_verdict() -> None:
+    condition = {"each": ["1"], "is": "better", "than": 0.9, "margin": 0}
+    assert toy(given=[condition]).holds is True
+    found = toy(given=[condition | {"than": 1.5}])
     assert found.holds is None
     assert found.reason.startswith("dose 1 against 1.5 -0.470 (") and "where better is needed" in found.reason
 

@@ -79,18 +79,18 @@ SMALL: dict[str, Any] = {
 }
 
 
-def test_what_is_not_known_of_a_body_is_left_empty(data: Data) -> None:
+def test_unknown_figures_of_a_body_are_empty(data: Data) -> None:
     """A GPT fills no gaps, and a BERT that knows no pairs tells none."""
-    told = BodyComparison(BodyComparisonConfig.model_validate(SMALL)).run(data, seed=1, progress=lambda _: None)
-    masked, follows, divergence = (told.columns.index(name) for name in told.columns[-3:])
-    by_title = {str(row[0]): row for row in told.rows}
+    findings = BodyComparison(BodyComparisonConfig.model_validate(SMALL)).run(data, seed=1, progress=lambda _: None)
+    masked, follows, divergence = (findings.columns.index(name) for name in findings.columns[-3:])
+    by_title = {str(row[0]): row for row in findings.rows}
     assert by_title["GPT"][masked] is by_title["GPT"][follows] is by_title["GPT"][divergence] is None
     assert by_title["BERT"][follows] is None
     assert isinstance(by_title["BERT"][masked], float) and isinstance(by_title["BERT"][divergence], float)
-    assert "bert_one_masked" in told.figures and "gpt_one_masked" not in told.figures
+    assert "bert_one_masked" in findings.figures and "gpt_one_masked" not in findings.figures
 
 
-def test_masked_words_are_told_at_one_rate_whatever_was_learnt(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_masked_words_are_scored_at_one_rate(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     shares: list[float] = []
 
     def watched(*args: Any, **how: Any) -> Any:
@@ -104,7 +104,7 @@ def test_masked_words_are_told_at_one_rate_whatever_was_learnt(data: Data, monke
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"variants": {"one": {}, "other": {"share": 0.4}}}, "'share' is not a setting of bert"),
         ({"variants": {"one": {}, "other": {"masking": {"share": 2}}}}, "less than 1"),
@@ -113,17 +113,17 @@ def test_masked_words_are_told_at_one_rate_whatever_was_learnt(data: Data, monke
         ({"heads": 3}, "width=16"),
     ],
 )
-def test_wrong_settings_of_bodies_are_refused(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises((ValidationError, InputError), match=said):
+def test_wrong_settings_of_bodies_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValidationError, InputError), match=message):
         BodyComparisonConfig.model_validate(SMALL | wrong)
 
 
 def test_the_tasks_labels_are_entailments() -> None:
     config = BodyComparisonConfig.model_validate(SMALL)
     assert config.texts("entailment").labels == sorted(LABELS)
-    asked = TransferConfig(effort=1.0).texts("questions")
-    assert {"job", "number", "person", "place", "thing"} < set(asked.labels)
-    assert (len(asked.train), len(asked.validation), len(asked.test)) == (256, 32, 500)
+    texts = TransferConfig(effort=1.0).texts("questions")
+    assert {"job", "number", "person", "place", "thing"} < set(texts.labels)
+    assert (len(texts.train), len(texts.validation), len(texts.test)) == (256, 32, 500)
 
 
 # ---- masked or next words -------------------------------------------------------------------------------------------
@@ -156,9 +156,9 @@ def curve(untrained: float, first: float, last: float) -> dict[str, Any]:
 def test_masked_or_causal_follows_the_numbers(
     bert: tuple[float, float, float], gpt: tuple[float, float, float], holds: bool | None
 ) -> None:
-    told = declared("masked_or_causal", {"BERT": curve(*bert), "GPT": curve(*gpt)}, {"single": 0.4, "pairs": 0.4})
-    assert told.holds is holds
-    assert f"{bert[-1]:.3f} (BERT), {gpt[-1]:.3f} (GPT)" in told.verdict
+    findings = declared("masked_or_causal", {"BERT": curve(*bert), "GPT": curve(*gpt)}, {"single": 0.4, "pairs": 0.4})
+    assert findings.holds is holds
+    assert f"{bert[-1]:.3f} (BERT), {gpt[-1]:.3f} (GPT)" in findings.verdict
 
 
 def test_both_bodies_are_of_one_form_and_read_alike(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,10 +171,10 @@ def test_both_bodies_are_of_one_form_and_read_alike(data: Data, monkeypatch: pyt
     assert spreads[0] == pytest.approx(spreads[1], rel=0.05)
     poolings: list[str] = []
 
-    def grown(*_: Any, config: Any, **__: Any) -> None:
+    def stopped(*_: Any, config: Any, **__: Any) -> None:
         poolings.append(config.pooling)
 
-    monkeypatch.setattr("claims.pretraining.transfer.fine_tuned", grown)
+    monkeypatch.setattr("claims.pretraining.transfer.fine_tuned", stopped)
     monkeypatch.setattr("claims.pretraining.transfer.right_labels", lambda *_: np.zeros(4, dtype=bool))
     for body in (bert, gpt):
         Transfer(bodies, SHORT).right(body, seed=1)
@@ -227,17 +227,17 @@ BLIND = {"agreement_in_words": 0.5, "last_word": 0.25, "analogies": 0.25}
 def test_few_shots_by_size_follow_the_numbers(
     small: tuple[float, float], large: tuple[float, float], holds: bool
 ) -> None:
-    told = declared("few_shot_by_size", {"16": sized(*small), "128": sized(*large)}, BLIND)
-    assert told.holds is holds
-    assert f"{small[-1]:.3f} (width 16)" in told.verdict and f"{large[-1]:.3f} (width 128)" in told.verdict
-    assert told.figures["128_right"] == large[-1]
+    findings = declared("few_shot_by_size", {"16": sized(*small), "128": sized(*large)}, BLIND)
+    assert findings.holds is holds
+    assert f"{small[-1]:.3f} (width 16)" in findings.verdict and f"{large[-1]:.3f} (width 128)" in findings.verdict
+    assert findings.figures["128_right"] == large[-1]
 
 
 def test_few_shots_judge_nothing_where_one_task_is_not_learnt() -> None:
     """However good the others are: a network below a blind guess there has not learnt what it is asked."""
     cells = {"16": sized(0.5, 0.5), "128": sized(0.6, 0.9, analogies=0.2)}
-    told = declared("few_shot_by_size", cells, BLIND)
-    assert told.holds is None and "Analogies in words, width 128 against baseline, 0.250, -0.050" in told.reason
+    findings = declared("few_shot_by_size", cells, BLIND)
+    assert findings.holds is None and "Analogies in words, width 128 against baseline, 0.250, -0.050" in findings.reason
 
 
 def few_shot_settings(**changes: Any) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def few_shot_settings(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"vary": {"width": [8, 16, 15]}}, "width=15"),
         (
@@ -261,9 +261,9 @@ def few_shot_settings(**changes: Any) -> dict[str, Any]:
         ({"source": {"kind": "labels"}}, "'labels'; allowed: microworld, text"),
     ],
 )
-def test_few_shots_refuse_what_cannot_be_asked(changes: dict[str, Any], said: str) -> None:
+def test_invalid_few_shot_settings_are_refused(changes: dict[str, Any], message: str) -> None:
     assert FewShotConfig.model_validate(few_shot_settings()).task("last_word").shots == [0, 1, 4]
-    with pytest.raises((ValidationError, InputError), match=said):
+    with pytest.raises((ValidationError, InputError), match=message):
         FewShotConfig.model_validate(few_shot_settings(**changes))
 
 
@@ -335,10 +335,10 @@ def test_a_sliding_window_parity_with_every_token_alone(stride: int, gpt: GPT) -
     """Each token by the very tokens that its window shows before it, read one by one."""
     tokens = opened(1, 29)
     found, context = gpt.sliding_log_probs(tokens, stride), gpt.context
-    for place in range(1, tokens.shape[1]):
-        start = max(0, -(-(place - context) // stride) * stride)
-        alone = torch.log_softmax(gpt.head(gpt(tokens[:, start:place])[0][0, -1]), dim=-1)[tokens[0, place]]
-        torch.testing.assert_close(found[0, place], alone, atol=1e-5, rtol=1e-5)
+    for position in range(1, tokens.shape[1]):
+        start = max(0, -(-(position - context) // stride) * stride)
+        alone = torch.log_softmax(gpt.head(gpt(tokens[:, start:position])[0][0, -1]), dim=-1)[tokens[0, position]]
+        torch.testing.assert_close(found[0, position], alone, atol=1e-5, rtol=1e-5)
 
 
 def test_sliding_is_causal(gpt: GPT) -> None:
@@ -384,9 +384,9 @@ def test_the_sliding_verdict_follows_the_numbers(nats: tuple[float, ...], holds:
         stride: gathered(some, experiment.metrics, 1)
         for stride, some in zip(experiment.config.changes(), values, strict=True)
     }
-    told = experiment.findings({"GPT": by}, {"perplexity": math.exp(5.0)})
-    assert told.holds is holds
-    assert told.rests_on[0].mean == pytest.approx(nats[0] - nats[1]) and told.rests_on[0].seeds == 5
+    findings = experiment.findings({"GPT": by}, {"perplexity": math.exp(5.0)})
+    assert findings.holds is holds
+    assert findings.rests_on[0].mean == pytest.approx(nats[0] - nats[1]) and findings.rests_on[0].seeds == 5
     assert experiment.findings({"GPT": by}, {"perplexity": math.exp(2.0)}).holds is None
 
 

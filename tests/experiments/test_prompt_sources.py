@@ -72,7 +72,7 @@ def test_files_bring_their_own_options(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("a.txt", "x", "neither .tsv nor .jsonl"),
         ("a.tsv", "word\tlabel\nx\ty\n", "a.tsv:1: .*`answer` among them"),
@@ -88,9 +88,9 @@ def test_files_bring_their_own_options(tmp_path: Path) -> None:
         ("a.jsonl", '{"answer": "a", "options": "ab"}\n', "a.jsonl:1: fields are texts, `options` is a list"),
     ],
 )
-def test_bad_files_name_the_line(name: str, text: str, told: str, tmp_path: Path) -> None:
+def test_bad_files_name_the_line(name: str, text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         read_items(tmp_path / name)
 
 
@@ -104,7 +104,7 @@ def test_labels_without_words_and_fields_that_are_not_there(data: Data) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"shots": [4, 0]}, "increasing numbers"),
         ({"shots": [0]}, "0 and another number are needed"),
@@ -113,9 +113,9 @@ def test_labels_without_words_and_fields_that_are_not_there(data: Data) -> None:
         ({"scoring": "sum"}, "scoring"),
     ],
 )
-def test_bad_tasks_are_refused(wrong: dict[str, Any], told: str) -> None:
+def test_bad_tasks_are_refused(wrong: dict[str, Any], message: str) -> None:
     good = {"template": "{text} {answer}", "source": {"kind": "microworld", "task": "questions"}}
-    with pytest.raises(ValidationError, match=told):
+    with pytest.raises(ValidationError, match=message):
         PromptTask.model_validate(good | wrong)
 
 
@@ -131,11 +131,11 @@ def outcome(none: float, most: float, **more: Any) -> Any:
     def right(share: float, rows: int) -> np.ndarray:
         return np.tile(np.arange(40) < 40 * share, (rows, 1)).astype(float)
 
-    def asked(network: bool, low: float, high: float) -> Asked:
+    def scores(network: bool, low: float, high: float) -> Asked:
         by = {0: Shots(0, 0.0, {"sum": right(low, 1)}, 0), 4: Shots(4, 3.5, {"sum": right(high, 3)}, 0)}
         return Asked(1000, network, by)
 
-    found = {"gpt": asked(True, none, most), "kneser_ney": asked(False, 0.5, 0.5)}
+    found = {"gpt": scores(True, none, most), "kneser_ney": scores(False, 0.5, 0.5)}
     return findings(task, found, ITEMS, {"gpt": "GPT", "kneser_ney": "Kneser–Ney"})
 
 

@@ -123,7 +123,7 @@ def test_a_yaml_that_says_something_wrong_is_refused(changes: dict[str, Any], me
         ReadingComparisonConfig.model_validate(READING | changes)
 
 
-def test_bases_that_are_no_rungs_are_report_module_their_name() -> None:
+def test_unknown_bases_are_refused_by_name() -> None:
     variants = {"plain": {"rung": "mean"}, "counted": {"rung": "majority"}}
     config = ReadingComparisonConfig.model_validate(READING | {"bases": ["reviews"], "variants": variants})
     assert LabelComparison(config).titles == {"reviews": "reviews"}
@@ -205,8 +205,8 @@ def test_trees_lead_where_they_do_beyond_what_was_trained() -> None:
     assert found((1.0, 0.75), (1.0, 0.75)).holds is False
     assert found((1.0, 0.9), (0.8, 0.7), noise=0.001).holds is False
     assert found((0.3, 0.95), (0.3, 0.75)).holds is None
-    told = found((1.0, 0.95), (0.95, 0.75))
-    assert "Tree-LSTM against LSTM +0.200" in told.verdict and told.figures["tree_lstm_beyond"] == 0.95
+    result = found((1.0, 0.95), (0.95, 0.75))
+    assert "Tree-LSTM against LSTM +0.200" in result.verdict and result.figures["tree_lstm_beyond"] == 0.95
 
 
 def test_composition_measures_as_many_reviews_of_every_length_and_trains_on_short_ones() -> None:
@@ -255,10 +255,10 @@ class Says(Tagger):
     """A tagger that says the same of every sentence."""
 
     def __init__(self, *tags: str) -> None:
-        self.said = list(tags)
+        self.predicted = list(tags)
 
     def tag(self, sentences: Any) -> list[list[str]]:
-        return [self.said for _ in sentences]
+        return [self.predicted for _ in sentences]
 
     def log_probs(self, sentences: Any) -> list[np.ndarray]:
         raise NotImplementedError

@@ -46,9 +46,9 @@ def test_an_orthogonal_linear_network_golden_keeps_the_norm() -> None:
 )
 def test_the_gradients_verdict_follows_the_numbers(rates: dict[str, float], holds: bool | None) -> None:
     cells = {cell: {"left": five(50 * math.log(rate), 0.1)} for cell, rate in rates.items()}
-    told = found("gradient_flow", cells)
-    assert told.holds is holds
-    assert f"{50 * math.log(rates['RNN']):.3f} (RNN)" in told.verdict
+    result = found("gradient_flow", cells)
+    assert result.holds is holds
+    assert f"{50 * math.log(rates['RNN']):.3f} (RNN)" in result.verdict
 
 
 @pytest.mark.parametrize(("effort", "outcomes"), [(0.5, {"not tested"}), (1.0, {"holds", "refuted"})])
@@ -56,9 +56,9 @@ def test_below_effort_1_nothing_is_judged(effort: float, outcomes: set[str]) -> 
     config = comparison("gradient_flow").config.model_copy(
         update={"effort": effort, "length": 20, "width": 8, "rows": 2}
     )
-    told = gradient_flow.GradientFlow(config).run(Data(), seed=1, progress=lambda _: None)
-    assert told.outcome in outcomes and told.rests_on
-    assert told.verdict.startswith("Not tested (effort 0.5, as at size tiny") is (effort < 1)
+    result = gradient_flow.GradientFlow(config).run(Data(), seed=1, progress=lambda _: None)
+    assert result.outcome in outcomes and result.rests_on
+    assert result.verdict.startswith("Not tested (effort 0.5, as at size tiny") is (effort < 1)
 
 
 def test_parameters_golden_one_to_three_to_four() -> None:
@@ -73,11 +73,11 @@ def test_parameters_golden_one_to_three_to_four() -> None:
 def test_the_times_verdict_follows_the_numbers(lstm: float, holds: bool) -> None:
     parameters = {"rnn": [10], "gru": [30], "lstm": [40]}
     seconds = {cell: [[1e-6 * times] * 5] for cell, times in (("rnn", 1.0), ("gru", 3.0), ("lstm", lstm))}
-    told = recurrent_cost.findings([64], parameters, seconds, 0.182)
-    assert told.holds is None  # that of the parameters is arithmetic
-    assert told.timed is not None
-    assert told.timed.holds is holds
-    assert f"1.0 : 3.0 : {lstm}" in told.timed.verdict
+    result = recurrent_cost.findings([64], parameters, seconds, 0.182)
+    assert result.holds is None  # that of the parameters is arithmetic
+    assert result.timed is not None
+    assert result.timed.holds is holds
+    assert f"1.0 : 3.0 : {lstm}" in result.timed.verdict
     few = {cell: [by[0][:1]] for cell, by in seconds.items()}
     timed = recurrent_cost.findings([64], parameters, few, 0.182).timed
     assert timed is not None and timed.holds is None and "1 seed, 5 are needed" in timed.reason
@@ -95,22 +95,22 @@ def test_a_gated_network_learns_to_copy_over_a_short_delay() -> None:
     expect = [{"each": ["2"], "is": "better", "than": 0.95, "margin": 0}]
     values = {"bases": ["gru"], "vary": {"delay": [2, 3]}, "expect": expect, "symbols": 4, "length": 1, "width": 16}
     config = CopyConfig.model_validate(values | {"max_steps": 150, "lr": 0.01, "seeds": 1})
-    told = CopyTask(config).run(Data(), seed=0, progress=lambda _: None)
-    assert told.figures["2_right"] > 0.95
+    result = CopyTask(config).run(Data(), seed=0, progress=lambda _: None)
+    assert result.figures["2_right"] > 0.95
 
 
 @pytest.mark.parametrize(
     ("rnn", "gru", "holds"), [(0.13, 0.97, True), (0.13, 0.93, False), (0.13, 0.12, False), (0.25, 0.99, False)]
 )
 def test_the_copy_verdict_follows_the_numbers(rnn: float, gru: float, holds: bool) -> None:
-    told = found("copy_task", copied(rnn, gru, 0.99), {"right": 0.125})
-    assert told.holds is holds
-    assert f"GRU {gru:.3f} (delay 100)" in told.verdict
+    result = found("copy_task", copied(rnn, gru, 0.99), {"right": 0.125})
+    assert result.holds is holds
+    assert f"GRU {gru:.3f} (delay 100)" in result.verdict
 
 
 def test_a_gru_that_has_not_learnt_even_a_short_delay_says_nothing() -> None:
-    told = found("copy_task", copied(0.13, 0.2, 0.9), {"right": 0.125})
-    assert told.holds is None and "GRU delay 5 against 0.95 -0.050" in told.reason
+    result = found("copy_task", copied(0.13, 0.2, 0.9), {"right": 0.125})
+    assert result.holds is None and "GRU delay 5 against 0.95 -0.050" in result.reason
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_the_output_layers_time_follows_the_clock(hierarchical: list[float], hol
 
     def layer(excess: float, seconds: list[float]) -> dict[str, dict[str, list[float]]]:
         sizes = zip(("1000", "4000", "16000"), seconds, strict=True)
-        return {size: {"excess": [excess] * 5, "seconds": [taken] * 5} for size, taken in sizes}
+        return {size: {"excess": [excess] * 5, "seconds": [duration] * 5} for size, duration in sizes}
 
     full = layer(0.1, [1.0, 4.0, 16.0])
     rest = {"softmax": full, "adaptive": full, "sampled": full}

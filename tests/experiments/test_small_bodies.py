@@ -44,10 +44,10 @@ def test_training_parity_with_the_ladders(settings: dict[str, Any], bodies: Bodi
     here = {"precision": "fp32", "accelerator": "cpu", "validate_every": 6, "validation_tokens": 200, "progress": False}
     how = SimpleNamespace(training=SMALL.pretraining("bert", **here))
     test = data.stream("validation")
-    made = masked_language_modelling.make(
+    result = masked_language_modelling.make(
         ladder, bodies.tokenizer, bodies.text, test, settings=how, run=Run(5, tmp_path)
     )
-    assert made.curve
+    assert result.curve
     for key, tensor in bare.state_dict().items():
         torch.testing.assert_close(tensor, ladder.state_dict()[key], rtol=1e-4, atol=1e-6)
 
@@ -79,21 +79,21 @@ def test_masking_is_a_setting_of_the_training(bodies: Bodies) -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_who_watches_is_told_of_every_step(kind: Kind, bodies: Bodies) -> None:
-    told: list[int] = []
-    bodies.train(kind, seed=1, watch=lambda body, step: told.append(step) if isinstance(body, KINDS[kind]) else None)
-    assert told == [1, 2, 3, 4, 5, 6]
+def test_the_callback_gets_every_step(kind: Kind, bodies: Bodies) -> None:
+    steps: list[int] = []
+    bodies.train(kind, seed=1, watch=lambda body, step: steps.append(step) if isinstance(body, KINDS[kind]) else None)
+    assert steps == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_growing_parity_with_the_ladders(kind: Kind, bodies: Bodies, tmp_path: Path) -> None:
-    """A network grown from a body is the one that `tasks.fine_tuning` begins from its folder."""
+    """A network that starts from a body is the one that `tasks.fine_tuning` begins from its folder."""
     body = bodies.get(kind, seed=1)
     body.save(tmp_path)
     bodies.tokenizer.save(tmp_path / TOKENIZER)
     model = CLASSIFIERS[kind].Config()
     there, _ = fine_tuning.begin(CLASSIFIERS[kind], SimpleNamespace(model=model, name="one"), tmp_path, 3, seed=7)
-    here = fine_tuning.grown(CLASSIFIERS[kind], model, body, bodies.tokenizer, 3, seed=7, rung="one")
+    here = fine_tuning.network_from_base(CLASSIFIERS[kind], model, body, bodies.tokenizer, 3, seed=7, rung="one")
     for key, tensor in there.state_dict().items():
         assert torch.equal(tensor, here.state_dict()[key]), key
 

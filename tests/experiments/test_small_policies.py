@@ -46,8 +46,8 @@ def test_no_dialogue_is_in_two_sets_and_all_leave_room(chains: Chains) -> None:
     assert len(set(texts)) == len(texts) and all(len(some) >= 14 for some in chains.sets)
     assert max(len(row) for some in chains.sets for row in chains.template.prompts([d.prompt for d in some])) <= 58
     assert max(len(row.ids) for some in chains.sets for row in chains.template.rows([d.messages for d in some])) <= 64
-    shown = {one.kind for one in chains.sets.demonstrations}
-    assert shown.isdisjoint({one.kind for one in chains.sets.unseen})
+    kinds = {one.kind for one in chains.sets.demonstrations}
+    assert kinds.isdisjoint({one.kind for one in chains.sets.unseen})
 
 
 def test_a_link_is_made_once_and_by_its_seed(chains: Chains) -> None:
@@ -62,7 +62,7 @@ def test_a_link_is_made_once_and_by_its_seed(chains: Chains) -> None:
 @pytest.mark.parametrize("method", ["ppo", "dpo"])
 def test_aligning_moves_the_policy_and_nothing_that_it_learns_from(chains: Chains, method: Any) -> None:
     base, reward = chains.sft(seed=1), chains.reward(seed=1, base_seed=1)
-    before, told = weights(base), weights(reward)
+    before, weights_of_reward = weights(base), weights(reward)
     rankings, steps = chains.learnt(seed=1, base_seed=1), list[int]()
 
     def align(seed: int) -> list[torch.Tensor]:
@@ -72,7 +72,7 @@ def test_aligning_moves_the_policy_and_nothing_that_it_learns_from(chains: Chain
     first = align(1)
     assert steps == [1, 2] and not same(first, before)
     assert same(align(1), first) and not same(align(2), first)
-    assert same(weights(base), before) and same(weights(reward), told)
+    assert same(weights(base), before) and same(weights(reward), weights_of_reward)
 
 
 def test_plain_text_is_learnt_beside_where_it_weighs_something(chains: Chains) -> None:
@@ -122,7 +122,7 @@ def test_a_reward_model_may_have_fewer_layers_than_its_policy(chains: Chains) ->
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"ppo": {"clip": 2.0}}, "clip"),
         ({"ppo": {"minibatches": 1000}}, "minibatches=1000 exceeds"),
@@ -132,8 +132,8 @@ def test_a_reward_model_may_have_fewer_layers_than_its_policy(chains: Chains) ->
         ({"context": 32, "max_new_tokens": 40}, "max_new_tokens=40"),
     ],
 )
-def test_wrong_settings_are_refused_before_anything_is_made(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises((ValidationError, InputError), match=said):
+def test_wrong_settings_are_refused_before_anything_is_made(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValidationError, InputError), match=message):
         ChainConfig.model_validate(SETTINGS | changes)
 
 
@@ -169,14 +169,14 @@ def test_loss_of_plain_text_parity_with_scores_of_the_model(chains: Chains) -> N
     rows = torch.from_numpy(ids[:80].reshape(5, 16).astype(np.int64))
     with torch.no_grad():
         scores = torch.log_softmax(model.head(model(rows[:, :-1])[0])[..., : model.number_of_words], dim=-1)
-    told = -scores.gather(2, rows[:, 1:, None])[..., 0].mean(dim=1)
-    np.testing.assert_allclose(found, told.numpy(), rtol=1e-4)
+    expected = -scores.gather(2, rows[:, 1:, None])[..., 0].mean(dim=1)
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-4)
     assert text_loss(model, text, windows=5, length=40).shape == (2,)
 
 
 def test_loss_of_dialogues_is_of_their_answers_alone(chains: Chains) -> None:
-    model, shown = chains.sft(seed=1), chains.sets.held_out[:3]
-    rows = chains.template.rows([one.messages for one in shown])
+    model, dialogues = chains.sft(seed=1), chains.sets.held_out[:3]
+    rows = chains.template.rows([one.messages for one in dialogues])
     found = losses(model, rows)
     other = [row._replace(learnt=np.ones_like(row.learnt)) for row in rows]
     assert found.shape == (3,) and not np.allclose(found, losses(model, other))
@@ -185,44 +185,44 @@ def test_loss_of_dialogues_is_of_their_answers_alone(chains: Chains) -> None:
         hidden, _ = model(torch.from_numpy(row.ids[None, :-1].astype(np.int64)))
         scores = torch.log_softmax(model.head(hidden)[0, :, : model.number_of_words], dim=-1)
     learnt = np.flatnonzero(row.learnt)
-    told = -np.mean([float(scores[place - 1, row.ids[place]]) for place in learnt])
-    assert found[0] == pytest.approx(told, rel=1e-4)
+    expected = -np.mean([float(scores[position - 1, row.ids[position]]) for position in learnt])
+    assert found[0] == pytest.approx(expected, rel=1e-4)
 
 
 def test_loss_of_rankings_parity_with_the_judge_of_reward_models(chains: Chains) -> None:
     reward = chains.reward(seed=1, base_seed=1)
     rankings = chains.rankings(chains.sets.held_out, seed=0, base_seed=1)
     loss, right = judged(reward, rankings)
-    told = judge_rewards(rewards_of(reward, rankings), rankings)
+    judgement = judge_rewards(rewards_of(reward, rankings), rankings)
     pairs = np.array([len(one.pairs()) for one in rankings])
-    assert loss.mean() == pytest.approx(told.loss, abs=1e-5)
-    assert (right * pairs).sum() / pairs.sum() == pytest.approx(told.accuracy, abs=1e-5)
+    assert loss.mean() == pytest.approx(judgement.loss, abs=1e-5)
+    assert (right * pairs).sum() / pairs.sum() == pytest.approx(judgement.accuracy, abs=1e-5)
 
 
 # ---- a GPT that is asked in plain text ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("said", "answer"),
+    ("text", "answer"),
     [("paris . what is", "paris ."), ("paris", "paris"), ("", ""), (". paris .", "."), ("a.b c . d", "a.b c .")],
 )
-def test_an_answer_in_words_ends_with_its_full_stop(said: str, answer: str) -> None:
-    assert first_sentence(said) == answer
+def test_an_answer_in_words_ends_with_its_full_stop(text: str, answer: str) -> None:
+    assert first_sentence(text) == answer
 
 
 def test_examples_are_of_the_kind_that_is_asked_for_and_leave_room(chains: Chains) -> None:
-    shown = [Dialogue((Message("user", f"ask {kind}"), Message("assistant", f"say {kind} .")), kind) for kind in "ab"]
-    asked = Dialogue((Message("user", "ask more b"),), "b")
+    pool = [Dialogue((Message("user", f"ask {kind}"), Message("assistant", f"say {kind} .")), kind) for kind in "ab"]
+    question = Dialogue((Message("user", "ask more b"),), "b")
 
-    def words(room: int, dialogue: Dialogue = asked, shots: int = 2) -> str:
-        ids = prompt_in_words(chains.template, dialogue, shown, shots, room)
+    def words(room: int, dialogue: Dialogue = question, shots: int = 2) -> str:
+        ids = prompt_in_words(chains.template, dialogue, pool, shots, room)
         assert ids[0] == BOS and len(ids) <= room
         return chains.tokenizer.decode(ids[1:])
 
     assert words(60) == "ask b say b . ask more b"
     assert words(60, shots=0) == "ask more b"
     assert words(60, Dialogue((Message("user", "ask c"),), "c")) == "ask a say a . ask b say b . ask c"
-    bare = len(prompt_in_words(chains.template, asked, shown, 0, 60))
+    bare = len(prompt_in_words(chains.template, question, pool, 0, 60))
     assert words(bare) == "ask more b"
 
 

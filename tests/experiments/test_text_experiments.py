@@ -100,7 +100,7 @@ def test_a_model_agrees_where_the_good_sentence_is_likelier(data: Data) -> None:
         context_length.ContextLength(context_length.ContextLengthConfig(contexts=[2, 4], positions=20)),
     ],
 )
-def test_models_are_report_module_their_titles(probe: Experiment, data: Data) -> None:
+def test_models_are_named_by_their_titles(probe: Experiment, data: Data) -> None:
     titled = replace(data, titles={"kneser_ney": "Kneser–Ney"})
     found = probe.run(titled, seed=1, progress=lambda _: None)
     assert [row[0] for row in found.rows] == ["Kneser–Ney", *list(data.models)[1:]]
@@ -146,8 +146,8 @@ def test_no_pairs_is_no_verdict() -> None:
 def test_context_golden_of_an_ngram_is_its_order(data: Data) -> None:
     """A trigram is not measured below two tokens, and from there on is the same whatever it is shown."""
     text, model = data.stream("test"), LanguageModel.load(data.models["kneser_ney"])
-    places = context_length.positions(text, 16, 40, seed=1)
-    losses = {c: context_length.token_losses(model, text, places, c) for c in (1, 2, 8, 16)}
+    positions = context_length.positions(text, 16, 40, seed=1)
+    losses = {c: context_length.token_losses(model, text, positions, c) for c in (1, 2, 8, 16)}
     found = list(context_length.perplexities(losses).values())
     assert found[0] is None
     assert found[1] == pytest.approx(found[2]) == pytest.approx(found[3])
@@ -157,11 +157,11 @@ def test_context_golden_of_an_ngram_is_its_order(data: Data) -> None:
 def test_context_is_causal_and_bounded(name: str, data: Data) -> None:
     """What stands further back than c changes nothing; what stands inside does."""
     text, model = data.stream("test"), LanguageModel.load(data.models[name])
-    places = context_length.positions(text, 16, 40, seed=1)
+    positions = context_length.positions(text, 16, 40, seed=1)
     ids = text.ids.copy()
-    ids[places[0] - 5] = 7 if ids[places[0] - 5] != 7 else 8
+    ids[positions[0] - 5] = 7 if ids[positions[0] - 5] != 7 else 8
     changed = TokenStream(ids, text.offsets)
-    one = places[:1]
+    one = positions[:1]
     for c, same in ((4, True), (8, False)):
         before, after = (context_length.token_losses(model, one_text, one, c) for one_text in (text, changed))
         assert bool((before == after).all()) is same
@@ -228,9 +228,9 @@ def test_verdicts_follow_the_numbers(findings: Findings, holds: bool | None) -> 
 
 
 def test_where_every_run_diverges_the_loss_is_left_out() -> None:
-    told = clipped(1.0, 0.0)
-    assert "none (never)" in told.verdict and "5 of 20 runs have no training loss" in told.verdict
-    assert "never_loss" not in told.figures
+    result = clipped(1.0, 0.0)
+    assert "none (never)" in result.verdict and "5 of 20 runs have no training loss" in result.verdict
+    assert "never_loss" not in result.figures
 
 
 @pytest.mark.parametrize(("last", "holds"), [(2.0, True), (3.0, False)])

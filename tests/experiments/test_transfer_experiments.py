@@ -12,7 +12,7 @@ from toy_rungs import MEAN
 
 from claims.pretraining import body_rungs, small_bodies, transfer_by_labels
 from claims.pretraining.auxiliary_loss import AuxiliaryLossConfig
-from claims.pretraining.body_rungs import GrowingConfig, grown, pretrained, unlabelled
+from claims.pretraining.body_rungs import GrowingConfig, fine_tuned_rung, pretrained, unlabelled
 from claims.pretraining.small_bodies import pretrain
 from claims.pretraining.transfer_by_labels import (
     Measured,
@@ -40,7 +40,7 @@ COMPARED: dict[str, Any] = TRANSFER | {
 }
 
 
-def told(_: str) -> None:
+def ignore(_: str) -> None:
     """Progress that nobody reads."""
 
 
@@ -63,13 +63,13 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_body_is_pre_trained_once_over_its_own_tokens(data: Data) -> None:
-    config, said = GrowingConfig.model_validate(TRANSFER), list[str]()
-    found = pretrained(config, data, seed=1, progress=said.append)
+    config, messages = GrowingConfig.model_validate(TRANSFER), list[str]()
+    found = pretrained(config, data, seed=1, progress=messages.append)
     assert {name: (type(body), body.vocab_size) for name, body in found.items()} == {
         "bert": (BERT, 403),
         "gpt": (GPT, 400),
     }
-    assert [line.split(" in ")[0] for line in said] == ["BERT: pre-trained", "GPT: pre-trained"]
+    assert [line.split(" in ")[0] for line in messages] == ["BERT: pre-trained", "GPT: pre-trained"]
     assert not any(body.training for body in found.values())
 
 
@@ -83,7 +83,7 @@ def test_a_body_makes_the_experiments_share_of_its_steps_with_a_tenth_of_warm_up
 
 
 def test_the_texts_of_the_labels_stand_behind_the_text_without_their_labels(data: Data) -> None:
-    text, more = (unlabelled(data, task_texts=asked) for asked in (False, True))
+    text, more = (unlabelled(data, task_texts=with_texts) for with_texts in (False, True))
     assert more.ids.dtype == text.ids.dtype
     assert (more.ids[: len(text.ids)] == text.ids).all()
     assert len(more) == len(text) + 1
@@ -95,11 +95,11 @@ def test_parity_of_what_a_rung_begins_with_and_its_body(data: Data, untrained: N
     del untrained
     config = GrowingConfig.model_validate(TRANSFER)
     texts = corpus(data, config)
-    for name, base in pretrained(config, data, seed=1, progress=told).items():
+    for name, base in pretrained(config, data, seed=1, progress=ignore).items():
         rung = config.rungs[name]
         how: dict[str, Any] = {"training": config.training_of(rung), "seed": 1}
-        begun: Any = grown(rung, base, data.tokenizer(), texts, **how)
-        fresh: Any = grown(rung, base, data.tokenizer(), texts, **how, model=rung.config(pretrained=False))
+        begun: Any = fine_tuned_rung(rung, base, data.tokenizer(), texts, **how)
+        fresh: Any = fine_tuned_rung(rung, base, data.tokenizer(), texts, **how, model=rung.config(pretrained=False))
         tables = [found.body().embedding.weight[:400] for found in (begun, fresh)]
         torch.testing.assert_close(tables[0], base.embedding.weight[:400])
         assert not torch.allclose(tables[1], base.embedding.weight[:400])
@@ -111,9 +111,9 @@ def test_word_vectors_alone_change_the_table_and_not_its_size(data: Data, untrai
     texts, rung = corpus(data, config), config.rungs["bert"]
     vectors = small_vectors(data, dim=16, epochs=1, lines=200, seed=1)
     how: dict[str, Any] = {"seed": 1, "model": rung.config(pretrained=False)}
-    base = pretrained(config, data, seed=1, progress=told)["bert"]
+    base = pretrained(config, data, seed=1, progress=ignore)["bert"]
     found = [
-        grown(rung, base, data.tokenizer(), texts, config.training_of(rung), vectors=some, **how)
+        fine_tuned_rung(rung, base, data.tokenizer(), texts, config.training_of(rung), vectors=some, **how)
         for some in (None, vectors)
     ]
     plain, begun = ({name: one.detach() for name, one in two.named_parameters()} for two in found)
@@ -127,13 +127,13 @@ def test_word_vectors_alone_change_the_table_and_not_its_size(data: Data, untrai
 
 
 def test_all_lines_grow_from_one_pre_training(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-    monkeypatch.setattr(body_rungs, "pretrain", _noted(made))
+    pretrained_bodies: list[str] = []
+    monkeypatch.setattr(body_rungs, "pretrain", _noted(pretrained_bodies))
     config = TransferByLabelsConfig.model_validate(
         TRANSFER | {"vectors": ["bert"], "counts": [16, 64], "seeds": 2, "epochs": 0.01, "vector_lines": 100}
     )
-    found = TransferByLabels(config).run(data, seed=1, progress=told)
-    assert made == ["BERT", "GPT"]
+    found = TransferByLabels(config).run(data, seed=1, progress=ignore)
+    assert pretrained_bodies == ["BERT", "GPT"]
     assert [line.name for line in found.plots[0].series] == [
         "BERT, from scratch",
         "BERT, word vectors alone",
@@ -156,7 +156,7 @@ def test_other_classifiers_stand_beside_them_and_in_no_verdict(data: Data, untra
     others = {"logistic": logistic, "mean": MEAN}
     settings = TRANSFER | {"bodies": {"bert": BERT_BODY}, "rungs": {"bert": BERT_RUNG}, "others": others}
     few: dict[str, Any] = {"vectors": ["mean"], "counts": [16], "seeds": 1, "epochs": 0.01, "vector_lines": 100}
-    found = TransferByLabels(TransferByLabelsConfig.model_validate(settings | few)).run(data, seed=1, progress=told)
+    found = TransferByLabels(TransferByLabelsConfig.model_validate(settings | few)).run(data, seed=1, progress=ignore)
     titles = ["TF-IDF", f"{MEAN['title']} from word vectors", "BERT, from scratch", "BERT"]
     assert [line.name for line in found.plots[0].series] == titles
     assert {row[0] for row in found.rows} == {"BERT"} and "TF-IDF" not in found.verdict
@@ -166,9 +166,9 @@ def test_other_classifiers_stand_beside_them_and_in_no_verdict(data: Data, untra
             TransferByLabelsConfig.model_validate(settings | few | {"vectors": [wrong]})
 
 
-def _noted(made: list[str]) -> Any:
+def _noted(names: list[str]) -> Any:
     def noting(body: Any, *rest: Any, **named: Any) -> Any:
-        made.append(type(body).__name__)
+        names.append(type(body).__name__)
         return pretrain(body, *rest, **named)
 
     return noting
@@ -176,7 +176,7 @@ def _noted(made: list[str]) -> Any:
 
 def test_what_is_frozen_does_not_learn_and_variants_share_their_body(data: Data) -> None:
     config = TransferComparisonConfig.model_validate(COMPARED)
-    found = TransferComparison(config).run(data, seed=1, progress=told)
+    found = TransferComparison(config).run(data, seed=1, progress=ignore)
     parameters = {str(row[1]): row[2] for row in found.rows}
     assert parameters["frozen"] == 16 * 5 + 5 + 3 + 1  # head, and the mix of embeddings and two layers
     assert float(parameters["tuned"] or 0) > 6000
@@ -192,7 +192,7 @@ def test_golden_gains_and_how_they_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bert", "holds", "said"),
+    ("bert", "holds", "statement"),
     [
         ([0.7, 0.8, 0.82], True, "most with 16 labels, +20.0 points"),
         ([0.55, 0.8, 0.82], True, "most with 64 labels, +20.0 points"),
@@ -202,12 +202,12 @@ def test_golden_gains_and_how_they_change() -> None:
     ],
 )
 def test_pre_training_is_worth_most_where_the_gain_with_all_labels_is_less(
-    bert: list[float], holds: bool | None, said: str
+    bert: list[float], holds: bool | None, statement: str
 ) -> None:
     rest = {"BERT_from_scratch": [0.5, 0.6, 0.8], "BERT_word_vectors_alone": [0.5, 0.65, 0.8]}
     found = transfer_by_labels.findings(measured(**rest, BERT=bert), ["BERT"], 0.01)
     assert found.holds is holds
-    assert said in found.verdict
+    assert statement in found.verdict
     assert "BERT, word vectors alone gain +0.0 points" in found.verdict
     enough = "BERT with 64 is as good as from scratch with 256" in found.verdict
     assert enough is (bert[1] >= 0.8)
@@ -234,7 +234,7 @@ def test_the_auxiliary_loss_holds_where_many_labels_profit_and_few_do_not(
     assert found.figures["0_5_all"] == pytest.approx(half[1])
 
 
-def test_one_number_of_labels_tells_nothing() -> None:
+def test_one_number_of_labels_gives_no_verdict() -> None:
     one = {16: np.ones((2, 10), dtype=bool)}
     found = Measured({"BERT, from scratch": one, "BERT": one}, None, 0.5)
     assert transfer_by_labels.findings(found, ["BERT"], 0.01).holds is None

@@ -57,12 +57,12 @@ def test_a_score_is_what_its_parts_are_alone(data: Data) -> None:
     model, _ = learned("attention", data)
     judge = Judge.open(data, 6)
     alone = [Judge([sentence], judge.tokenizer) for sentence in judge.sentences]
-    together = judge.score(model)
+    whole = judge.score(model)
     tokens = [len(sentence.target) - 1 for sentence in judge.sentences]
     losses = [one.score(model).loss for one in alone]
-    assert together.loss == pytest.approx(np.average(losses, weights=tokens), rel=1e-5)
+    assert whole.loss == pytest.approx(np.average(losses, weights=tokens), rel=1e-5)
     assert judge.translations(model) == [text for one in alone for text in one.translations(model)]
-    assert together.exact == np.mean([one.score(model).exact for one in alone])
+    assert whole.exact == np.mean([one.score(model).exact for one in alone])
 
 
 def test_a_judge_reads_the_text_of_its_pairs(data: Data) -> None:
@@ -79,8 +79,8 @@ def test_sentences_are_taken_from_every_range_of_lengths_that_has_enough(count: 
     judge, words = attention_by_length.by_length(every, count, str.split)
     assert words.tolist() == [len(sentence.text.split()) for sentence in judge.sentences]
     for low, high in BUCKETS:
-        has, taken = (int(((one >= low) & (one <= (high or one.max()))).sum()) for one in (there, words))
-        assert taken == (min(has, count) if has >= count / 3 else 0)
+        has, chosen = (int(((one >= low) & (one <= (high or one.max()))).sum()) for one in (there, words))
+        assert chosen == (min(has, count) if has >= count / 3 else 0)
 
 
 def test_too_few_sentences_of_every_length_are_refused(data: Data) -> None:
@@ -132,12 +132,12 @@ def reversal(backwards: float, first: float, others: float) -> Findings:
 
 
 def norms(
-    shallow: float, deep: float, pre: float = 3.0, noise: float = 0.1, warm: float = 0.0, more: float = 0.0
+    shallow: float, deep: float, pre: float = 3.0, noise: float = 0.1, after_warmup: float = 0.0, more: float = 0.0
 ) -> Findings:
-    """How far post-norm is behind, without warm-up with such noise; with it by `warm` at the largest depth."""
+    """How far post-norm is behind, without warm-up with such noise; with it by `after_warmup` at the largest depth."""
     rows = {"2": shallow, "4": more, "8": deep}
     cold = {layers: {"behind": five(value, noise), "pre": five(pre, 0.01)} for layers, value in rows.items()}
-    warmed = {layers: {"behind": [warm * (layers == "8")] * 5, "pre": [2.0] * 5} for layers in rows}
+    warmed = {layers: {"behind": [after_warmup * (layers == "8")] * 5, "pre": [2.0] * 5} for layers in rows}
     return found("norm_by_depth", {"no warm-up": cold, "warm-up": warmed}, {"pre": 6.0})
 
 
@@ -146,8 +146,8 @@ def widths(bleus: list[float], search: list[float], seconds: tuple[float, ...] =
     names = ["1", "2", "3", "5", "10", "20"]
     rows = zip(names, [0, 0, 0, 1, 1, 2], seconds, strict=True)
     cells = {
-        name: {"bleu": five(bleus[i], 0.01), "search": [search[i]] * 5, "milliseconds": [float(taken)] * 5}
-        for name, i, taken in rows
+        name: {"bleu": five(bleus[i], 0.01), "search": [search[i]] * 5, "milliseconds": [float(duration)] * 5}
+        for name, i, duration in rows
     }
     return found("beam_width", cells, {"bleu": 5.0})
 
@@ -177,7 +177,7 @@ def alphas(least: tuple[float, float], most: tuple[float, float], chosen: float)
         (norms(0.5, 0.4, noise=0.01), False),
         (norms(0.0, 0.0), False),
         (norms(0.0, 3.5, pre=6.5), None),
-        (norms(0.0, 3.5, warm=3.6), False),  # with warm-up it is as far behind
+        (norms(0.0, 3.5, after_warmup=3.6), False),  # with warm-up it is as far behind
         (norms(0.0, 0.93, noise=3), None),
         (widths([30.0, 33.0, 33.2], [9, 2, 1]), True),
         (widths([30.0, 33.0, 35.0], [9, 2, 1]), False),
@@ -195,17 +195,17 @@ def test_verdicts_follow_the_numbers(findings: Findings, holds: bool | None) -> 
 
 
 def test_the_deep_networks_are_named_in_the_verdict() -> None:
-    told = norms(0.0, 3.25, noise=0.0)
-    assert "no warm-up 3.250 (layers 8)" in told.verdict and "warm-up 0.000 (layers 8)" in told.verdict
+    result = norms(0.0, 3.25, noise=0.0)
+    assert "no warm-up 3.250 (layers 8)" in result.verdict and "warm-up 0.000 (layers 8)" in result.verdict
 
 
 @pytest.mark.parametrize(("seconds", "holds"), [((1, 2, 3, 4, 5, 6), True), ((1, 2, 3, 5, 4, 6), False)])
 def test_the_times_verdict_follows_the_clock(seconds: tuple[float, ...], holds: bool) -> None:
-    told = widths([30.0, 33.0, 33.0], [9, 2, 1], seconds)
-    assert told.holds is True
-    assert told.timed is not None
-    assert told.timed.holds is holds
-    assert "6.000 (width 20)" in told.timed.verdict
+    result = widths([30.0, 33.0, 33.0], [9, 2, 1], seconds)
+    assert result.holds is True
+    assert result.timed is not None
+    assert result.timed.holds is holds
+    assert "6.000 (width 20)" in result.timed.verdict
 
 
 def test_half_of_the_sentences_choose_alpha_and_the_others_judge(data: Data) -> None:
@@ -218,8 +218,8 @@ def test_half_of_the_sentences_choose_alpha_and_the_others_judge(data: Data) -> 
     judge = Judge.open(data, 8)
     half = replace(judge, sentences=judge.sentences[1::2])
     model, _ = trained(*config.small("transformer"), data, config, seed=1)
-    told = experiment.run(data, seed=1, progress=lambda _: None)
-    plain, *others = (row[-1] for row in told.rows)
+    result = experiment.run(data, seed=1, progress=lambda _: None)
+    plain, *others = (row[-1] for row in result.rows)
     beam = BeamConfig(width=2, alpha=0.0)
     assert plain == pytest.approx(corpus_bleu(half.translations(model, beam), half.references, half.bleu), abs=1e-4)
     assert len(set(others)) == 1
@@ -231,8 +231,8 @@ def test_a_wider_beam_finds_what_the_model_prefers(data: Data) -> None:
     values = {"bases": ["transformer"], "vary": {"beam": [1, 40]}, "expect": expect, "seeds": 1, "alpha": 0.0}
     small = {"width": 16, "layers": 1, "max_steps": 30, "batch_tokens": 256, "test_sentences": 6}
     config = beam_width.BeamWidthConfig.model_validate(values | small)
-    told = beam_width.BeamWidth(config).run(data, seed=1, progress=lambda _: None)
-    assert told.columns[5] == "mean score"
-    greedy, wide = (row[5] for row in told.rows)
-    assert isinstance(greedy, float) and isinstance(wide, float)
-    assert wide > greedy
+    result = beam_width.BeamWidth(config).run(data, seed=1, progress=lambda _: None)
+    assert result.columns[5] == "mean score"
+    greedy, wider = (row[5] for row in result.rows)
+    assert isinstance(greedy, float) and isinstance(wider, float)
+    assert wider > greedy

@@ -296,14 +296,14 @@ def test_kenlms_files_in_kenlm_and_here_parity(name: str) -> None:
         assert theirs.score(" ".join(spell(word) for word in words)) == pytest.approx(ours, abs=1e-4)
 
 
-@pytest.mark.parametrize("place", ["ngram 1=", "\\1-grams:", "-1\ta", "\\end\\"])
-def test_a_long_line_is_quoted_in_part(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("line", ["ngram 1=", "\\1-grams:", "-1\ta", "\\end\\"])
+def test_a_long_line_is_quoted_in_part(tmp_path: Path, line: str) -> None:
     path = tmp_path / "m.arpa"
     text = "\\data\\\nngram 1=4\n\n\\1-grams:\n-1\t<unk>\n-1\t<s>\n-1\t</s>\n-1\ta\n\n\\end\\\n"
-    assert text.count(place) == 1
+    assert text.count(line) == 1
     path.write_text(text)
     read_arpa(path)
-    path.write_text(text.replace(place, "[" * 5000 + place))
+    path.write_text(text.replace(line, "[" * 5000 + line))
     with pytest.raises(InputError) as refused:
         read_arpa(path)
     assert len(str(refused.value)) < 500
@@ -320,7 +320,7 @@ def test_a_long_line_is_quoted_in_part(tmp_path: Path, place: str) -> None:
         ("\\end\\\n", "\\end\\\n \n\n"),
     ],
 )
-def test_what_kenlm_takes_is_taken(old: str, new: str, tmp_path: Path) -> None:
+def test_files_that_kenlm_reads_are_read(old: str, new: str, tmp_path: Path) -> None:
     (tmp_path / "m.arpa").write_text(SMALL)
     expected, tokens = read_arpa(tmp_path / "m.arpa")
     assert SMALL.count(old) == 1

@@ -46,7 +46,7 @@ def test_a_folder_read_back_is_the_model(tmp_path: Path, tokenizer: Tokenizer, p
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"hidden_act": "relu"}, "hidden_act is 'relu'"),
         ({"model_type": "gpt2"}, "model_type is 'gpt2'"),
@@ -55,13 +55,13 @@ def test_a_folder_read_back_is_the_model(tmp_path: Path, tokenizer: Tokenizer, p
         ({"vocab_size": 10**12}, "vocab_size"),
     ],
 )
-def test_another_folder_is_refused_in_a_line(
-    tmp_path: Path, tokenizer: Tokenizer, change: dict[str, Any], said: str
+def test_other_folders_are_refused_with_a_one_line_error(
+    tmp_path: Path, tokenizer: Tokenizer, change: dict[str, Any], message: str
 ) -> None:
     export_bert(small(tokenizer), tokenizer, tmp_path / "hf")
     path = tmp_path / "hf" / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         import_bert(tmp_path / "hf")
 
 
@@ -135,9 +135,9 @@ def test_parity_of_the_folder_in_transformers(tmp_path: Path, tokenizer: Tokeniz
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
     one, two = "the cat sleeps", "a dog saw the cat"
     tokens, segments = model.framed(tokenizer.encode(one), tokenizer.encode(two))
-    said = theirs(one, two)
-    assert said["input_ids"] == tokens.tolist()
-    assert said["token_type_ids"] == segments.tolist()
+    inputs = theirs(one, two)
+    assert inputs["input_ids"] == tokens.tolist()
+    assert inputs["token_type_ids"] == segments.tolist()
     assert theirs.mask_token_id == model.mask
     kind = transformers.BertForPreTraining if pairs else transformers.BertForMaskedLM
     peer = kind.from_pretrained(tmp_path / "hf").eval()

@@ -48,8 +48,8 @@ def test_the_folder_names_labels_and_is_the_same_twice(tmp_path: Path) -> None:
             export_fine_tuned(model, tmp_path / kind.__name__ / out)
         config = json.loads((tmp_path / kind.__name__ / "one" / "config.json").read_text())
         assert config["architectures"] == [architecture]
-        assert [config["id2label"][str(place)] for place in range(3)] == names
-        assert config["label2id"] == {name: place for place, name in enumerate(names)}
+        assert [config["id2label"][str(index)] for index in range(3)] == names
+        assert config["label2id"] == {name: index for index, name in enumerate(names)}
         for file in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
             one, two = (tmp_path / kind.__name__ / out / file for out in ("one", "two"))
             assert one.read_bytes() == two.read_bytes()
@@ -57,7 +57,7 @@ def test_the_folder_names_labels_and_is_the_same_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings", "said"),
+    ("kind", "settings", "message"),
     [
         (BERTClassifier, {"layers": "weighted_sum"}, "layers=weighted_sum"),
         (BERTClassifier, {"pooling": "mean"}, "pooling=mean"),
@@ -67,9 +67,9 @@ def test_the_folder_names_labels_and_is_the_same_twice(tmp_path: Path) -> None:
     ],
 )
 def test_what_transformers_has_no_head_for_is_refused(
-    kind: type[Any], settings: dict[str, Any], said: str, tmp_path: Path
+    kind: type[Any], settings: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         export_fine_tuned(made(kind, tmp_path, **settings), tmp_path / "hf")
     assert not (tmp_path / "hf").exists()
 
@@ -83,12 +83,12 @@ def test_parity_of_a_classifier_with_transformers(tmp_path: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
     for rows in (SINGLES, PAIRS):
         second = [row.second for row in rows] if rows is PAIRS else None
-        given = tokenizer([row.text for row in rows], second, padding=True, return_tensors="pt")
-        for ids, row in zip(given["input_ids"].tolist(), rows, strict=True):
+        inputs = tokenizer([row.text for row in rows], second, padding=True, return_tensors="pt")
+        for ids, row in zip(inputs["input_ids"].tolist(), rows, strict=True):
             own = model.encode(row).ids.tolist()
             assert ids[: len(own)] == own and not any(ids[len(own) :])
         with torch.no_grad():
-            theirs = torch.log_softmax(peer(**given).logits, dim=-1)
+            theirs = torch.log_softmax(peer(**inputs).logits, dim=-1)
         np.testing.assert_allclose(model.log_probs(rows), theirs.numpy(), atol=1e-5)
 
 
@@ -98,12 +98,12 @@ def test_parity_of_a_tagger_with_transformers(tmp_path: Path) -> None:
     export_fine_tuned(model, tmp_path / "hf")
     peer = transformers.BertForTokenClassification.from_pretrained(tmp_path / "hf").eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
-    given = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    inputs = tokenizer(TEXTS, padding=True, return_tensors="pt")
     with torch.no_grad():
-        theirs = torch.log_softmax(peer(**given).logits, dim=-1)
+        theirs = torch.log_softmax(peer(**inputs).logits, dim=-1)
     for row, words in enumerate(SENTENCES):
         one = model.encode(words)
-        assert given["input_ids"][row, 1 : 1 + len(one.ids)].tolist() == one.ids.tolist()
+        assert inputs["input_ids"][row, 1 : 1 + len(one.ids)].tolist() == one.ids.tolist()
         np.testing.assert_allclose(model.log_probs([words])[0], theirs[row, 1 + one.firsts].numpy(), atol=1e-5)
     assert TOKENIZER.full_vocab_size == peer.config.vocab_size
 
@@ -115,15 +115,15 @@ def test_parity_of_a_reader_with_transformers(tmp_path: Path) -> None:
     export_fine_tuned(model, tmp_path / "hf")
     peer = transformers.BertForQuestionAnswering.from_pretrained(tmp_path / "hf").eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
-    asked, contexts = [one.question for one in QUESTIONS], [one.context for one in QUESTIONS]
-    given = tokenizer(asked, contexts, padding=True, return_tensors="pt")
+    questions, contexts = [one.question for one in QUESTIONS], [one.context for one in QUESTIONS]
+    inputs = tokenizer(questions, contexts, padding=True, return_tensors="pt")
     batch = model.collate([model.encode(one)[0] for one in QUESTIONS])
-    assert given["input_ids"].tolist() == batch.tokens.tolist()
+    assert inputs["input_ids"].tolist() == batch.tokens.tolist()
     with torch.no_grad():
-        theirs, ours = peer(**given), model(batch.tokens)
+        theirs, ours = peer(**inputs), model(batch.tokens)
     inside = batch.tokens != 0
-    for place, name in enumerate(("start_logits", "end_logits")):
-        np.testing.assert_allclose(ours[..., place][inside], getattr(theirs, name)[inside], atol=1e-5)
+    for index, name in enumerate(("start_logits", "end_logits")):
+        np.testing.assert_allclose(ours[..., index][inside], getattr(theirs, name)[inside], atol=1e-5)
 
 
 def test_a_reader_s_folder_has_its_head_and_its_threshold(tmp_path: Path) -> None:

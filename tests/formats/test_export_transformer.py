@@ -74,17 +74,17 @@ def test_parity_with_marian(tmp_path: Path, tokenizers, settings) -> None:
     transformers = pytest.importorskip("transformers", reason="the library transformers is not installed")
     model, used = make(tokenizers, **settings)
     export_marian(model, *used, tmp_path / "hf")
-    theirs, told = transformers.MarianMTModel.from_pretrained(tmp_path / "hf", output_loading_info=True)
+    theirs, loading = transformers.MarianMTModel.from_pretrained(tmp_path / "hf", output_loading_info=True)
     theirs.eval()
-    assert not told["unexpected_keys"] and not told["mismatched_keys"] and not told["missing_keys"]
+    assert not loading["unexpected_keys"] and not loading["mismatched_keys"] and not loading["missing_keys"]
     source, target = batch(model)
     with torch.no_grad():
-        asked = {"input_ids": source, "attention_mask": source != PAD, "decoder_input_ids": target}
-        torch.testing.assert_close(theirs(**asked).logits, model(source, target), atol=1e-3, rtol=0)
+        inputs = {"input_ids": source, "attention_mask": source != PAD, "decoder_input_ids": target}
+        torch.testing.assert_close(theirs(**inputs).logits, model(source, target), atol=1e-3, rtol=0)
         for module in theirs.modules():
             if isinstance(module, nn.LayerNorm):
                 module.eps = NORM_EPS  # all that differs
-        torch.testing.assert_close(theirs(**asked).logits, model(source, target), atol=2e-5, rtol=0)
+        torch.testing.assert_close(theirs(**inputs).logits, model(source, target), atol=2e-5, rtol=0)
     source_tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
     target_tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf", subfolder="target")
     ids = source_tokenizer(SENTENCE, return_tensors="pt")
@@ -95,7 +95,7 @@ def test_parity_with_marian(tmp_path: Path, tokenizers, settings) -> None:
     theirs.save_pretrained(tmp_path / "again")  # writes no positions: Marian makes its own
     again = transformers.MarianMTModel.from_pretrained(tmp_path / "again").eval()
     with torch.no_grad():
-        torch.testing.assert_close(again(**asked).logits, model(source, target), atol=1e-3, rtol=0)
+        torch.testing.assert_close(again(**inputs).logits, model(source, target), atol=1e-3, rtol=0)
 
 
 def test_marian_names_and_shared_matrices(tmp_path: Path, tokenizers) -> None:
@@ -148,8 +148,8 @@ def test_parity_of_onnx(tmp_path: Path, tokenizers, settings, capsys) -> None:
             np.testing.assert_allclose(own, other, atol=1e-5)
         past = {f"past_{name}": read[name][:, :, :0] for name in read if name != "mask"}
         for t in range(1, 7):
-            given = {"prefix": prefix[:, :t].numpy()} | read | past
-            log_probs, attention, *kept = run_as_declared(step, given)
+            inputs = {"prefix": prefix[:, :t].numpy()} | read | past
+            log_probs, attention, *kept = run_as_declared(step, inputs)
             past = dict(zip(past, kept, strict=True))
             expected, state, weights = model.step(prefix[:, :t], state)
             np.testing.assert_allclose(log_probs, expected.detach().numpy(), atol=1e-4)

@@ -224,8 +224,8 @@ def test_a_model_that_follows_instructions_brings_its_chat_template(tmp_path: Pa
     export_gpt2(model, words, tmp_path / "hf")
     generation, V = read_json(tmp_path / "hf" / "generation_config.json"), words.vocab_size
     assert generation["suppress_tokens"] == [PAD, BOS, V, V + 1, V + 2]
-    said = [("system", "say not"), ("user", "say cat"), ("assistant", "cat"), ("user", "say dog")]
-    ids = ChatTemplate(words).prompt([Message(role, text) for role, text in said])[None]  # (1, T)
+    messages = [("system", "say not"), ("user", "say cat"), ("assistant", "cat"), ("user", "say dog")]
+    ids = ChatTemplate(words).prompt([Message(role, text) for role, text in messages])[None]  # (1, T)
     with torch.no_grad():
         ours = torch.log_softmax(model.head(model(torch.from_numpy(ids).long())[0]), dim=-1)[..., :V]
     theirs = torch.from_numpy(gpt2_logits(tmp_path / "hf", ids)[..., :V])
@@ -233,7 +233,7 @@ def test_a_model_that_follows_instructions_brings_its_chat_template(tmp_path: Pa
     backend = Backend.from_file(str(tmp_path / "hf" / "tokenizer.json"))
     assert backend.get_vocab_size() == model.vocab_size
     names = read_json(tmp_path / "hf" / "tokenizer_config.json")
-    turns = [{"role": role, "content": text} for role, text in said]
+    turns = [{"role": role, "content": text} for role, text in messages]
     template = jinja2.Template(names["chat_template"])
     rendered = template.render(messages=turns, add_generation_prompt=True)
     assert backend.encode(rendered, add_special_tokens=False).ids == ids[0].tolist()
@@ -245,10 +245,10 @@ def test_a_model_that_follows_instructions_brings_its_chat_template(tmp_path: Pa
 def test_turns_of_a_byte_level_tokenizer_begin_with_a_space_there_too(tmp_path: Path) -> None:
     words = train_tokenizer(["the cat sees a dog"], TokenizerConfig(kind="bpe_bytes", vocab_size=270))
     write_tokenizer_folder(tmp_path, words, length=48, first=[BOS], chats=True)
-    said = [("system", "a dog"), ("user", "the cat"), ("assistant", "sees"), ("user", " the dog"), ("assistant", "")]
+    turns = [("system", "a dog"), ("user", "the cat"), ("assistant", "sees"), ("user", " the dog"), ("assistant", "")]
     template = jinja2.Template(read_json(tmp_path / "tokenizer_config.json")["chat_template"])
-    rendered = template.render(messages=[{"role": role, "content": text} for role, text in said])
-    ids = ChatTemplate(words).row([Message(role, text) for role, text in said]).ids
+    rendered = template.render(messages=[{"role": role, "content": text} for role, text in turns])
+    ids = ChatTemplate(words).row([Message(role, text) for role, text in turns]).ids
     backend = Backend.from_file(str(tmp_path / "tokenizer.json"))
     assert backend.encode(rendered, add_special_tokens=False).ids == ids.tolist()
 
@@ -265,10 +265,10 @@ def test_parity_of_a_chat_with_transformers(tmp_path: Path, tied: bool) -> None:
     peer = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "hf").eval()
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
     turns = [{"role": "system", "content": "say not"}, {"role": "user", "content": "say cat"}]
-    asked = theirs.apply_chat_template(turns, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+    inputs = theirs.apply_chat_template(turns, add_generation_prompt=True, return_dict=True, return_tensors="pt")
     config = SamplingConfig(strategy="greedy", max_tokens=6)
     talk = Conversation(Assistant(model, ChatTemplate(words)), config, system="say not")
-    new = peer.generate(**asked, max_new_tokens=6, do_sample=False)[0, asked["input_ids"].shape[1] :]
+    new = peer.generate(**inputs, max_new_tokens=6, do_sample=False)[0, inputs["input_ids"].shape[1] :]
     answer = talk.say("say cat").text
     assert theirs.decode(new, skip_special_tokens=True) == answer
     assert len(set(answer.split())) > 1
@@ -297,12 +297,12 @@ def recurrent(settings) -> RecurrentLM:
 IN_ONNX = [settings for settings in RECURRENT if settings.get("output") != "hierarchical"]
 
 
-def run_as_declared(session: Any, given: dict[str, np.ndarray]) -> list[np.ndarray]:
+def run_as_declared(session: Any, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
     """What the file computes; every input and output has the shape that the file declares, names with one meaning."""
-    found: list[np.ndarray] = session.run(None, given)
+    found: list[np.ndarray] = session.run(None, inputs)
     sizes: dict[str, int] = {}
     values = [
-        *((one, given[one.name]) for one in session.get_inputs()),
+        *((one, inputs[one.name]) for one in session.get_inputs()),
         *zip(session.get_outputs(), found, strict=True),
     ]
     for declared, value in values:

@@ -66,7 +66,7 @@ def valid(kind: str) -> bytes:
     return (b"" if kind.startswith("glove") else b"5 6\n") + b"".join(lines)
 
 
-def account(kind: str, data: bytes, place: int, found: WordVectors, damage: Damage) -> None:
+def account(kind: str, data: bytes, position: int, found: WordVectors, damage: Damage) -> None:
     """What was read of a file of FIVE with a damaged byte: all of it, but what can be the byte's own doing."""
     skipped = sum(damage.counts.values())
     assert len(found) + skipped == len(FIVE) and skipped <= 1
@@ -75,7 +75,7 @@ def account(kind: str, data: bytes, place: int, found: WordVectors, damage: Dama
     other = [row for row, word in zip(rows, found.words, strict=True) if word != FIVE.words[row]]
     differ = np.argwhere(found.matrix != FIVE.matrix[rows])
     assert len(other) + len(differ) <= 1, (found.words, differ)
-    field = re.split(rb"\s", data[:place])[-1] + re.split(rb"\s", data[place:])[0]
+    field = re.split(rb"\s", data[:position])[-1] + re.split(rb"\s", data[position:])[0]
     if len(differ) and not kind.startswith(
         "binary"
     ):  # a digit for another: nobody can know; of binary numbers, any byte
@@ -89,12 +89,12 @@ def account(kind: str, data: bytes, place: int, found: WordVectors, damage: Dama
 def test_fuzz_one_damaged_byte(tmp_path: Path, kind: str, data: st.DataObject) -> None:
     """Right vectors, and the damage reported, or one sentence: never other numbers without a word."""
     whole = valid(kind)
-    place, byte = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 255))
+    position, byte = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 255))
     path = tmp_path / "v"
-    path.write_bytes(damaged := whole[:place] + bytes([byte]) + whole[place + 1 :])
+    path.write_bytes(damaged := whole[:position] + bytes([byte]) + whole[position + 1 :])
     damage = Damage()
     if (found := read(read_vectors, path, damage)) is not None:
-        account(kind, damaged, place, found, damage)
+        account(kind, damaged, position, found, damage)
     if damage.counts:
         assert read(read_vectors, path, Damage("strict")) is None
 
@@ -104,13 +104,13 @@ def test_one_byte_that_is_missing_anywhere(tmp_path: Path, kind: str) -> None:
     """As for a damaged byte; a vector of a binary file that lacks one is refused, and with it the next word."""
     whole = valid(kind)
     path = tmp_path / "v"
-    for place in range(len(whole)):
-        path.write_bytes(cut := whole[:place] + whole[place + 1 :])
+    for position in range(len(whole)):
+        path.write_bytes(cut := whole[:position] + whole[position + 1 :])
         damage = Damage()
         if (found := read(read_vectors, path, damage)) is not None:
-            account(kind, cut, place, found, damage)
+            account(kind, cut, position, found, damage)
             if kind.startswith("binary"):
-                assert np.array_equal(found.matrix, FIVE.matrix) or damage.counts, place
+                assert np.array_equal(found.matrix, FIVE.matrix) or damage.counts, position
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
@@ -131,10 +131,10 @@ def test_numbers_in_big_endian_order_are_refused(tmp_path: Path, end: bytes, dim
                     read_vectors(path)
 
 
-def test_a_number_out_of_all_proportion_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_an_implausible_number_is_refused_with_its_location(tmp_path: Path) -> None:
     whole = valid("binary")
-    place = whole.index(b"no\xc2\xa0") - 3  # in the vector before it
-    (tmp_path / "v.bin").write_bytes(whole[:place] + whole[place + 1 :])
+    position = whole.index(b"no\xc2\xa0") - 3  # in the vector before it
+    (tmp_path / "v.bin").write_bytes(whole[:position] + whole[position + 1 :])
     with pytest.raises(
         InputError, match=r"entry 3 of 5: it has the number .*e\+2\d, and usual are .*byte may be missing"
     ):
@@ -146,9 +146,9 @@ def test_a_number_out_of_all_proportion_is_refused_with_its_place(tmp_path: Path
 @fuzzed
 def test_fuzz_one_damaged_byte_of_a_gzip_file(tmp_path: Path, kind: str, data: st.DataObject) -> None:
     whole = gzip.compress(valid(kind), mtime=0)
-    place, byte = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 255))
+    position, byte = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 255))
     path = tmp_path / "v"
-    path.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
+    path.write_bytes(whole[:position] + bytes([byte]) + whole[position + 1 :])
     if (found := read(read_vectors, path)) is not None:
         assert found.words == FIVE.words and np.array_equal(found.matrix, FIVE.matrix)
 

@@ -43,7 +43,7 @@ def folder_of(folder: Path, **settings: Any) -> BERT:
 
 def tokenizer_json(**changes: Any) -> dict[str, Any]:
     """As the library writes it."""
-    vocabulary = {token: place for place, token in enumerate(VOCABULARY)}
+    vocabulary = {token: index for index, token in enumerate(VOCABULARY)}
     model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "vocab": vocabulary}
     normalizer = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None}
     added = [{"id": vocabulary["[MASK]"], "content": "[MASK]", "special": True}]
@@ -94,8 +94,8 @@ def test_hidden_states_and_gaps_are_those_of_the_folders_network(tmp_path: Path)
         written.masked_log_probs(Masked(other, sides, *gap)),
     )
     for token in tokenizer.ordinary:
-        place = VOCABULARY.index(tokenizer.name(token))
-        torch.testing.assert_close(found[0, token], wanted[0, place], atol=1e-5, rtol=0)
+        index = VOCABULARY.index(tokenizer.name(token))
+        torch.testing.assert_close(found[0, token], wanted[0, index], atol=1e-5, rtol=0)
     assert found[0, 2:4].exp().sum() == 0  # BOS and EOS, which BERT does not have
     torch.testing.assert_close(
         model.follow_log_probs(Masked(ours, sides, *gap)), written.follow_log_probs(Masked(other, sides, *gap))
@@ -152,19 +152,19 @@ def test_half_precision_padding_added_specials_and_heads_of_a_body(
     assert model.config.next_sentence  # its pooler is read
 
 
-@pytest.mark.parametrize("said", [{}, {"do_lower_case": False}, {"strip_accents": False, "do_lower_case": True}])
-def test_either_file_says_how_text_is_cleaned(tmp_path: Path, said: dict[str, Any]) -> None:
+@pytest.mark.parametrize("settings", [{}, {"do_lower_case": False}, {"strip_accents": False, "do_lower_case": True}])
+def test_either_file_says_how_text_is_cleaned(tmp_path: Path, settings: dict[str, Any]) -> None:
     folder_of(tmp_path)
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(said))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
     lines = import_foreign_bert(tmp_path)[1].encode_lines(TEXTS)
-    normalizer = tokenizer_json()["normalizer"] | {"lowercase": said.get("do_lower_case", True)}
-    normalizer |= {"strip_accents": said.get("strip_accents")}
+    normalizer = tokenizer_json()["normalizer"] | {"lowercase": settings.get("do_lower_case", True)}
+    normalizer |= {"strip_accents": settings.get("strip_accents")}
     (tmp_path / "tokenizer_config.json").unlink()
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json(normalizer=normalizer)))
     for one, other in zip(lines, import_foreign_bert(tmp_path)[1].encode_lines(TEXTS), strict=True):
         assert one.tolist() == other.tolist()
     knows_cafe = "cafe" in [import_foreign_bert(tmp_path)[1].name(int(one)) for one in lines[1]]
-    assert knows_cafe == (said.get("do_lower_case", True) and said.get("strip_accents") is None)
+    assert knows_cafe == (settings.get("do_lower_case", True) and settings.get("strip_accents") is None)
 
 
 def changed(file: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
@@ -218,22 +218,22 @@ STRANGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "ids of no kind": (model_of(vocab={"[PAD]": True, "a": 0.0}), "its ids are not 0, 1"),
     "no specials": (model_of(vocab={"a": 0, "b": 1}), "its ids are not 0, 1"),
     "a special of ours": (
-        model_of(vocab={token: place for place, token in enumerate([*VOCABULARY, "< eos >"])}), "'< eos >', which is",
+        model_of(vocab={token: index for index, token in enumerate([*VOCABULARY, "< eos >"])}), "'< eos >', which is",
     ),
     "fewer tokens": (
-        model_of(vocab={token: place for place, token in enumerate(VOCABULARY[:-1])}), "they do not belong together",
+        model_of(vocab={token: index for index, token in enumerate(VOCABULARY[:-1])}), "they do not belong together",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_a_strangers_folder_is_refused_in_a_line(name: str, tmp_path: Path) -> None:
+def test_damaged_folders_are_refused_with_a_one_line_error(name: str, tmp_path: Path) -> None:
     folder_of(tmp_path / "theirs")
-    change, said = STRANGE[name]
+    change, message = STRANGE[name]
     change(tmp_path / "theirs")
     with pytest.raises(InputError) as error:
         read_imported(tmp_path / "theirs")
-    assert said in str(error.value) and str(tmp_path / "theirs") in str(error.value) and "\n" not in str(error.value)
+    assert message in str(error.value) and str(tmp_path / "theirs") in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("lines", [["the", "the"], ["", "x"], ["a b", "[PAD]"]])
@@ -274,20 +274,20 @@ def test_parity_with_a_folder_of_transformers(kind: str, tmp_path: Path) -> None
         for parameter in peer.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
     peer.save_pretrained(tmp_path / "hf")
-    vocabulary = {token: place for place, token in enumerate(VOCABULARY)}
+    vocabulary = {token: index for index, token in enumerate(VOCABULARY)}
     written = transformers.BertTokenizer(vocab=vocabulary)
     written.save_pretrained(tmp_path / "hf")
     model, tokenizer = read_imported(tmp_path / "hf")
     assert isinstance(model, BERT)
     for one, two in ((TEXTS[0], None), (TEXTS[1], TEXTS[3]), (TEXTS[3], TEXTS[0])):
-        said = written(one, two) if two else written(one)
+        encoded = written(one, two) if two else written(one)
         second = None if two is None else tokenizer.encode(two)
         tokens, segments = model.framed(tokenizer.encode(one), second)
-        assert said["input_ids"] == theirs_of(tokenizer, tokens.tolist())
-        assert said["token_type_ids"] == segments.tolist()
-        asked = {name: torch.tensor([said[name]]) for name in ("input_ids", "token_type_ids")}
+        assert encoded["input_ids"] == theirs_of(tokenizer, tokens.tolist())
+        assert encoded["token_type_ids"] == segments.tolist()
+        inputs = {name: torch.tensor([encoded[name]]) for name in ("input_ids", "token_type_ids")}
         with torch.no_grad():
-            found = (peer.bert if kind in HEADS else peer)(**asked, output_hidden_states=True)
+            found = (peer.bert if kind in HEADS else peer)(**inputs, output_hidden_states=True)
             ours = model.hidden(torch.from_numpy(tokens)[None], torch.from_numpy(segments)[None])
         for here, there in zip(ours, found.hidden_states, strict=True):
             torch.testing.assert_close(here, there, atol=1e-5, rtol=1e-5)
@@ -296,5 +296,5 @@ def test_parity_with_a_folder_of_transformers(kind: str, tmp_path: Path) -> None
             scores = torch.log_softmax(model.head(model.transformed(ours[-1])), dim=-1)
             there = torch.log_softmax(logits, dim=-1)
             for token in tokenizer.ordinary:
-                place = VOCABULARY.index(tokenizer.name(token))
-                torch.testing.assert_close(scores[..., token], there[..., place], atol=1e-5, rtol=1e-5)
+                index = VOCABULARY.index(tokenizer.name(token))
+                torch.testing.assert_close(scores[..., token], there[..., index], atol=1e-5, rtol=1e-5)

@@ -38,7 +38,7 @@ def folder_of(folder: Path, **settings: Any) -> GPT:
     )
     about = _gpt2_config(model.config, R, model.config.tie_weights) | {"bos_token_id": END, "eos_token_id": END}
     (folder / "config.json").write_text(json.dumps(about))
-    (folder / "vocab.json").write_text(json.dumps({token: place for place, token in enumerate(VOCABULARY)}))
+    (folder / "vocab.json").write_text(json.dumps({token: index for index, token in enumerate(VOCABULARY)}))
     order = [MERGES[0], MERGES[1], MERGES[4], MERGES[2], MERGES[3]]
     (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{one} {two}\n" for one, two in order))
     return model
@@ -46,7 +46,7 @@ def folder_of(folder: Path, **settings: Any) -> GPT:
 
 def tokenizer_json(**changes: Any) -> dict[str, Any]:
     merges = ["t h", ["th", "e"], "a t", "Ġ c", "Ġc at"]  # newer files have lists, older ones strings
-    vocabulary = {token: place for place, token in enumerate(VOCABULARY)}
+    vocabulary = {token: index for index, token in enumerate(VOCABULARY)}
     return {
         "added_tokens": [{"id": END, "content": "<|endoftext|>", "special": True}],
         "normalizer": None,
@@ -122,14 +122,14 @@ STRANGE: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_a_strangers_folder_is_refused_in_a_line(name: str, tmp_path: Path) -> None:
+def test_damaged_folders_are_refused_with_a_one_line_error(name: str, tmp_path: Path) -> None:
     folder_of(tmp_path)
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json()))
-    file, change, said = STRANGE[name]
+    file, change, message = STRANGE[name]
     (tmp_path / file).write_text(json.dumps(json.loads((tmp_path / file).read_text()) | change))
     with pytest.raises(InputError) as error:
         read_imported(tmp_path)
-    assert said in str(error.value) and str(tmp_path) in str(error.value) and "\n" not in str(error.value)
+    assert message in str(error.value) and str(tmp_path) in str(error.value) and "\n" not in str(error.value)
 
 
 def stored(folder: Path, dtype: torch.dtype, more: dict[str, np.ndarray] | None = None, rows: int = R) -> None:
@@ -175,7 +175,7 @@ def test_added_specials_keep_their_rows(beside: bool, padded: bool, tmp_path: Pa
     written = folder_of(tmp_path)
     more = ["[PAD]", "<|us er|>"]
     stored(tmp_path, torch.float32, rows=R + 2)
-    added = [{"id": R + place, "content": one, "special": True} for place, one in enumerate(more)]
+    added = [{"id": R + index, "content": one, "special": True} for index, one in enumerate(more)]
     if beside:
         decoder = {str(token["id"]): {"content": token["content"], "special": True} for token in added}
         (tmp_path / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": decoder}))
@@ -205,7 +205,7 @@ def test_added_tokens_of_no_known_kind_are_refused(tmp_path: Path) -> None:
         import_foreign_gpt2(tmp_path)
 
 
-def test_weights_in_other_files_are_said_to_be_there(tmp_path: Path) -> None:
+def test_weights_in_other_files_raise_a_named_error(tmp_path: Path) -> None:
     folder_of(tmp_path)
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
     with pytest.raises(InputError, match=r"has pytorch_model\.bin, but model\.safetensors is needed"):
@@ -219,7 +219,7 @@ def test_an_id_beyond_all_tokens_is_refused_in_every_file(tmp_path: Path) -> Non
     (tmp_path / "vocab.json").write_text(json.dumps(tokens | {"the": 2**31}))
     with pytest.raises(InputError, match="ids are not 0"):
         read_imported(tmp_path)
-    ours = {token: place for place, token in enumerate([*SPELLINGS, *VOCABULARY])}
+    ours = {token: index for index, token in enumerate([*SPELLINGS, *VOCABULARY])}
     strange = tokenizer_json(model=MODEL | {"vocab": ours | {"the": 2**31}})
     (tmp_path / "tokenizer.json").write_text(json.dumps(strange))
     about = json.loads((tmp_path / "config.json").read_text())

@@ -20,8 +20,8 @@ from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 
 LINES = ["what is the capital of france ? paris .", "what is the capital of italy ? rome ."]
 ITEMS = [
-    Item({"question": f"what is the capital of {land} ?"}, ("paris", "rome", "the old town"), place)
-    for place, land in enumerate(["france", "italy", "peru"])
+    Item({"question": f"what is the capital of {land} ?"}, ("paris", "rome", "the old town"), index)
+    for index, land in enumerate(["france", "italy", "peru"])
 ]
 FORM = PromptFormat(template="{question} {answer}")
 
@@ -46,11 +46,11 @@ def test_parity_of_log_probs_with_prompts(model: GPT, tokenizer: Tokenizer) -> N
 
 def test_greedy_is_what_the_model_says(model: GPT, tokenizer: Tokenizer) -> None:
     answering = Answering(model, tokenizer)
-    (said,) = answering.continuations([("what is", {"max_gen_toks": 3})])
-    assert answering.log_probs([("what is", said), ("what is", " the capital")])[0][1]
+    (answer,) = answering.continuations([("what is", {"max_gen_toks": 3})])
+    assert answering.log_probs([("what is", answer), ("what is", " the capital")])[0][1]
     assert answering.log_probs([("", "what")])[0][0] < 0  # without a context
-    (cut,) = answering.continuations([("what is", {"max_gen_toks": 3, "until": [said[1:2]]})])
-    assert cut == said.partition(said[1:2])[0]
+    (cut,) = answering.continuations([("what is", {"max_gen_toks": 3, "until": [answer[1:2]]})])
+    assert cut == answer.partition(answer[1:2])[0]
 
 
 def test_whole_texts(model: GPT, tokenizer: Tokenizer) -> None:
@@ -82,37 +82,37 @@ def test_the_end_of_a_line_can_be_greedy(tokenizer: Tokenizer) -> None:
     found = answering.log_probs(pairs)
     ends = counted.next_log_probs(torch.tensor([[BOS, *tokenizer.encode(line).tolist()]]))[0]
     assert int(ends.argmax()) == EOS and found[0][0] == pytest.approx(float(ends[EOS]), abs=1e-5)
-    (said,) = answering.continuations([(first, {})])
+    (answer,) = answering.continuations([(first, {})])
     assert [greedy for _, greedy in found] == [
         True,
         True,
         False,
-        said == " france ? paris .",
+        answer == " france ? paris .",
         False,
-        line == first + said,
+        line == first + answer,
     ]
 
 
 def test_the_settings_of_a_generation_have_an_effect(model: GPT, tokenizer: Tokenizer) -> None:
-    def said(**settings: object) -> list[str]:
+    def generate(**settings: object) -> list[str]:
         return Answering(model, tokenizer).continuations([("what is", {"max_gen_toks": 8, **settings})] * 3)
 
-    greedy = said()
+    greedy = generate()
     assert len(set(greedy)) == 1
     for same in ({"temperature": 0}, {"do_sample": False, "temperature": 2.0}, {"do_sample": True, "temperature": 0.0}):
-        assert said(**same) == greedy
-    assert said(until=None, do_sample=None, top_k=None) == greedy
+        assert generate(**same) == greedy
+    assert generate(until=None, do_sample=None, top_k=None) == greedy
     for drawn in ({"do_sample": True}, {"temperature": 1.0}):
-        assert len(set(said(**drawn))) > 1 and said(**drawn) == said(**drawn) != said(**drawn, seed=5)
-    assert said(do_sample=True, top_k=1) == greedy
-    assert said(do_sample=True, temperature=1e-9) == greedy
+        assert len(set(generate(**drawn))) > 1 and generate(**drawn) == generate(**drawn) != generate(**drawn, seed=5)
+    assert generate(do_sample=True, top_k=1) == greedy
+    assert generate(do_sample=True, temperature=1e-9) == greedy
     assert len(Answering(model, tokenizer).continuations([("what is", {"max_gen_toks": None})])) == 1
     for wrong in ({"num_beams": 4}, {"temperature": -1.0}, {"max_gen_toks": "8"}):
         with pytest.raises(InputError, match=f"generation_kwargs: {next(iter(wrong))}"):
-            said(**wrong)
+            generate(**wrong)
 
 
-def test_without_the_harness_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_harness_raises_a_named_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "lm_eval.api.model", None)
     with pytest.raises(InputError, match="pip install lm-eval"):
         harness_model(tmp_path)

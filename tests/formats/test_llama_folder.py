@@ -165,17 +165,17 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_strangers_folder_is_refused_in_a_line(name: str, tmp_path: Path) -> None:
+def test_damaged_folders_are_refused_with_a_one_line_error(name: str, tmp_path: Path) -> None:
     foreign_folder(tmp_path, key_value_heads=2)
-    file, change, said = REFUSED[name]
+    file, change, message = REFUSED[name]
     (tmp_path / file).write_text(json.dumps(json.loads((tmp_path / file).read_text()) | change))
-    with pytest.raises(InputError, match=said) as error:
+    with pytest.raises(InputError, match=message) as error:
         read_imported(tmp_path)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"vocab_size": 2**30}, "embed_tokens.weight has shape"),  # before it takes memory
         ({"bos_token_id": 1}, "bos_token_id is 1; supported is 2"),
@@ -183,10 +183,10 @@ def test_a_strangers_folder_is_refused_in_a_line(name: str, tmp_path: Path) -> N
         ({"max_position_embeddings": "long"}, "context"),
     ],
 )
-def test_settings_that_do_not_fit_our_folder_are_refused(tmp_path: Path, tokenizer: Tokenizer, change, said) -> None:
+def test_settings_that_do_not_fit_our_folder_are_refused(tmp_path: Path, tokenizer: Tokenizer, change, message) -> None:
     export_llama(llama(tokenizer.vocab_size), tokenizer, tmp_path / "hf")
     write_json(tmp_path / "hf" / "config.json", read_json(tmp_path / "hf" / "config.json") | change)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         import_llama(tmp_path / "hf")
 
 

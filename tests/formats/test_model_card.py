@@ -67,7 +67,7 @@ def counted_classifier(kind: type[CountedClassifier], folder: Path) -> None:
 
 
 def trees(folder: Path) -> None:
-    labels, units = [f"l{place}" for place in range(14)], WordUnits(["the", "film", "was", "not", "boring"])
+    labels, units = [f"l{number}" for number in range(14)], WordUnits(["the", "film", "was", "not", "boring"])
     network = TreeLSTM(TreeLSTM.Config(width=4, embedding_dim=4), units.full_vocab_size, len(labels))
     network.equip(units, labels).save(folder)
 
@@ -157,16 +157,16 @@ def test_a_models_folder_is_whole_or_not_there(tmp_path: Path, monkeypatch: pyte
     open_work = TrackedJob(
         "lm", "train_lm", "rung", "ab12", {"settings": {}}, tmp_path / "checkpoints", run=SimpleNamespace(folder=None)
     )  # type: ignore[arg-type]
-    place = tmp_path / "models" / "lm" / "rung"
+    model_folder = tmp_path / "models" / "lm" / "rung"
     for old in (False, True):
-        before = {path.name: path.read_bytes() for path in place.glob("*")}
+        before = {path.name: path.read_bytes() for path in model_folder.glob("*")}
         for missing in ("model.safetensors", "provenance.json", "README.md"):
-            with pytest.raises(InputError) as told, full_at(missing), open_work.artefact(place) as folder:
+            with pytest.raises(InputError) as error, full_at(missing), open_work.artefact(model_folder) as folder:
                 n_gram(folder)
-            assert str(told.value).startswith(f"{place}/{missing}: the disk is full"), told.value
-            assert {path.name: path.read_bytes() for path in place.glob("*")} == before
-            assert [path.name for path in place.parent.iterdir()] == ["rung"] * old
-        with open_work.artefact(place) as folder:
+            assert str(error.value).startswith(f"{model_folder}/{missing}: the disk is full"), error.value
+            assert {path.name: path.read_bytes() for path in model_folder.glob("*")} == before
+            assert [path.name for path in model_folder.parent.iterdir()] == ["rung"] * old
+        with open_work.artefact(model_folder) as folder:
             n_gram(folder)
 
 

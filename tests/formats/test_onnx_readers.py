@@ -108,6 +108,6 @@ def test_padding_is_left_out_again_after_an_export(tmp_path: Path) -> None:
     export_onnx_encoder(model, tmp_path / "model.onnx")
     assert not any(part.training for part in model.modules())
     mask = torch.tensor([[True, True], [True, False]])
-    places = Layout.of(mask).positions
-    assert places is not None and places.tolist() == [0, 1, 2]
+    positions = Layout.of(mask).positions
+    assert positions is not None and positions.tolist() == [0, 1, 2]
     assert segments(torch.tensor([[5, model.separator, 6]]), model.separator).tolist() == [[0, 0, 1]]

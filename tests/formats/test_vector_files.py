@@ -1,4 +1,4 @@
-"""Files of word vectors: every format there and back, gensim's and ours in turn, and what is refused."""
+"""Files of word vectors: round trips in every format, parity with gensim, and refused files."""
 
 import gzip
 import io
@@ -212,8 +212,8 @@ def test_damaged_entries_of_text_are_left_out_and_counted_or_refused(tmp_path: P
         "a word that occurs twice", "a word that is not UTF-8", "a word with a control character",
         "no word before the first space", "a number that is not finite",
     ]  # fmt: skip
-    places = enumerate(kinds, start=first + 1)
-    assert damage.report() == {kind: {"count": 1, "first": f"{path}:{line}"} for line, kind in places}
+    numbered = enumerate(kinds, start=first + 1)
+    assert damage.report() == {kind: {"count": 1, "first": f"{path}:{line}"} for line, kind in numbered}
     assert found.matrix.flags.writeable  # as torch asks for
 
     with pytest.raises(InputError, match=rf":{first + 1}: a word that occurs twice; 'the' is at line {first}"):

@@ -1,4 +1,4 @@
-"""The word2vec tool's format: there and back, gensim's files and ours in turn, and what is refused."""
+"""The word2vec tool's format: round trips, parity with gensim, and refused files."""
 
 import gzip
 from pathlib import Path
@@ -32,8 +32,8 @@ def test_word2vec_roundtrip_and_parity_with_gensim(tmp_path: Path, binary: bool)
 
     peer.save_word2vec_format(str(theirs), binary=binary)
     for path in (ours, theirs):
-        for told in (binary, None):
-            words, matrix = vector_formats.read_word2vec(path, binary=told)
+        for chosen in (binary, None):
+            words, matrix = vector_formats.read_word2vec(path, binary=chosen)
             assert words == vectors.words and np.array_equal(matrix, vectors.matrix)
 
 
@@ -118,12 +118,12 @@ def test_a_word_twice_is_read_as_gensim_reads_it_parity(tmp_path: Path, binary: 
     assert list(peer.index_to_key)[:49] == words and np.array_equal(peer[words], matrix)  # gensim's 50th is None
 
 
-@pytest.mark.parametrize("place", [0, 1, 20, 49])
+@pytest.mark.parametrize("index", [0, 1, 20, 49])
 @pytest.mark.parametrize("word", ["New York", "a b c", "x ", " x", "ab cd", "word2vec and more words than one"])
-def test_a_word_with_a_space_in_gensims_binary_file_is_refused(tmp_path: Path, place: int, word: str) -> None:
+def test_a_word_with_a_space_in_gensims_binary_file_is_refused(tmp_path: Path, index: int, word: str) -> None:
     vectors = random_vectors(dim=50)
     peer = KeyedVectors(50)
-    peer.add_vectors([*vectors.words[:place], word, *vectors.words[place + 1 :]], vectors.matrix)
+    peer.add_vectors([*vectors.words[:index], word, *vectors.words[index + 1 :]], vectors.matrix)
     peer.save_word2vec_format(str(tmp_path / "v.bin"), binary=True)
     with pytest.raises(InputError, match=r"entry .* not word2vec's binary format"):
         vector_formats.read_word2vec(tmp_path / "v.bin")

@@ -43,7 +43,7 @@ def test_bytes_are_the_librarys(
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
 
 
-def test_what_numpy_lacks_is_named(tmp_path: Path) -> None:
+def test_types_that_numpy_lacks_raise_a_named_error(tmp_path: Path) -> None:
     save_torch({"a": torch.ones(2), "half": torch.ones(2).bfloat16()}, tmp_path / "x")
     with pytest.raises(InputError, match=r"x: half is BF16; supported are U64, .*F32"):
         read_arrays(tmp_path / "x")

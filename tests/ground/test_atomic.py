@@ -68,7 +68,7 @@ def test_a_folder_is_replaced_by_its_owner_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("owner", [None, BOOKS])
-def test_what_appears_in_its_place_while_a_folder_is_written_stays(owner: Owner | None, tmp_path: Path) -> None:
+def test_a_path_that_appears_during_writing_is_kept(owner: Owner | None, tmp_path: Path) -> None:
     """A user's file, in a folder that was not there or was the owner's when the work began."""
     shelf, message = tmp_path / "shelf", r"notes\.txt, which does not" if owner else "it is not empty"
     for _ in range(2):
@@ -79,12 +79,12 @@ def test_what_appears_in_its_place_while_a_folder_is_written_stays(owner: Owner 
         assert names(tmp_path) == ["shelf", "shelf/notes.txt"] and (shelf / "notes.txt").read_text() == "mine"
         (shelf / "notes.txt").unlink()
     for write in (atomic_file, atomic_folder):
-        place = tmp_path / write.__name__
-        with pytest.raises(InputError, match=f"{place.name}: is a f"), write(place) as temporary:
-            (place.mkdir if write is atomic_file else place.touch)()
+        path = tmp_path / write.__name__
+        with pytest.raises(InputError, match=f"{path.name}: is a f"), write(path) as temporary:
+            (path.mkdir if write is atomic_file else path.touch)()
             if write is atomic_file:
                 temporary.write_text("new")
-        assert place.exists() and place.is_dir() == (write is atomic_file)
+        assert path.exists() and path.is_dir() == (write is atomic_file)
 
 
 def test_a_block_that_fails_leaves_all_as_it_was(tmp_path: Path) -> None:
@@ -153,13 +153,13 @@ with make as temporary:
 """
 
 
-def kill(place: Path, what: str) -> str:
-    done = subprocess.run([sys.executable, "-c", KILLED, place, what], capture_output=True, text=True, check=False)
+def kill(path: Path, what: str) -> str:
+    done = subprocess.run([sys.executable, "-c", KILLED, path, what], capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     return done.stdout.strip()
 
 
-def test_what_a_killed_process_left_goes_with_the_next_write(tmp_path: Path) -> None:
+def test_temporaries_of_a_killed_process_are_removed_by_the_next_write(tmp_path: Path) -> None:
     left = kill(tmp_path / "text", "file")
     others = f".text.0badcafe-{2**22 + 1}-01234567.partial"  # of another machine: perhaps alive there
     (tmp_path / others).touch()
@@ -194,7 +194,7 @@ def test_files_of_a_folder_that_were_edited_are_known(tmp_path: Path) -> None:
     assert not_in_sums(tmp_path) == ["a", "b", "sub/new"]
 
 
-def test_a_folder_put_aside_by_a_killed_process_comes_back(tmp_path: Path) -> None:
+def test_a_backup_folder_of_a_killed_process_is_restored(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "old").touch()
     kill(tmp_path / "out", "folder")  # between the two renames
@@ -287,21 +287,21 @@ def test_a_full_disk_is_one_sentence(writer: str, tmp_path: Path, monkeypatch: p
 
 
 def test_a_full_disk_inside_a_folder_names_the_folder(tmp_path: Path) -> None:
-    with largest_file(50_000), pytest.raises(InputError) as told, atomic_folder(tmp_path / "model") as folder:
+    with largest_file(50_000), pytest.raises(InputError) as raised, atomic_folder(tmp_path / "model") as folder:
         write_text(folder / "config.json", "{}")
         WRITERS["safetensors"](folder / "model.safetensors")
-    assert str(told.value).startswith(f"{tmp_path}/model/model.safetensors: larger than") and names(tmp_path) == []
+    assert str(raised.value).startswith(f"{tmp_path}/model/model.safetensors: larger than") and names(tmp_path) == []
 
 
-def test_a_read_only_place_is_one_sentence(tmp_path: Path) -> None:
-    places = [Path("/proc/nothing/here"), Path("/sys/nothing")]
+def test_a_read_only_path_is_a_one_sentence_error(tmp_path: Path) -> None:
+    paths = [Path("/proc/nothing/here"), Path("/sys/nothing")]
     if os.getuid():  # for root nothing is read-only that is no file system
         (tmp_path / "locked").mkdir(0o500)
-        places.append(tmp_path / "locked" / "text")
-    for place in places:
-        with pytest.raises(InputError, match=f"^{place}: (cannot be written|its folder cannot be made)"):
-            write_text(place, "x")
-        refused(place, f"^{place}: (cannot be written|its folder cannot be made)")
+        paths.append(tmp_path / "locked" / "text")
+    for path in paths:
+        with pytest.raises(InputError, match=f"^{path}: (cannot be written|its folder cannot be made)"):
+            write_text(path, "x")
+        refused(path, f"^{path}: (cannot be written|its folder cannot be made)")
 
 
 def test_errors_about_other_files_pass(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_errors_about_other_files_pass(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_arrays_carry_what_they_are_told(tmp_path: Path) -> None:
+def test_array_files_store_their_metadata(tmp_path: Path) -> None:
     write_arrays(tmp_path / "a", {"x": np.arange(3)}, {"format": "pt"})
     assert read_arrays(tmp_path / "a")["x"].tolist() == [0, 1, 2]
     assert b'"__metadata__":{"format":"pt"}' in (tmp_path / "a").read_bytes()

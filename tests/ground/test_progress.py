@@ -27,24 +27,24 @@ def stream(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 
 @pytest.fixture
-def shown(stream: io.StringIO) -> Iterator[io.StringIO]:
+def output(stream: io.StringIO) -> Iterator[io.StringIO]:
     progress.show()
     yield stream
     progress.show(False)
 
 
-def test_a_line_every_so_often_says_what_and_how_far(shown: io.StringIO) -> None:
+def test_a_line_every_so_often_says_what_and_how_far(output: io.StringIO) -> None:
     with working("clean text"):
         for _ in tracked(range(8), "reading train", unit="rows"):
             time.sleep(0.05)
-    lines = shown.getvalue().splitlines()
+    lines = output.getvalue().splitlines()
     assert 2 <= len(lines) <= 8
     for line in lines:
         assert re.fullmatch(r"… clean text( · reading train: \d of 8 rows \(\d+%\))? · \d+ s", line), line
     assert re.search(r"[1-8] of 8 rows", lines[-1])
 
 
-def test_sizes_notes_and_unknown_totals_are_said() -> None:
+def test_progress_prints_sizes_notes_and_unknown_totals() -> None:
     task = Piece("writing", unit="rows")
     assert task.state == "writing"
     task.advance(12_000)
@@ -53,21 +53,21 @@ def test_sizes_notes_and_unknown_totals_are_said() -> None:
     assert Piece("training", 200, "steps", done=50).state == "training: 50 of 200 steps (25%)"
 
 
-def test_a_call_that_never_comes_back_to_us_shows_signs_of_life(shown: io.StringIO) -> None:
+def test_a_long_library_call_prints_progress(output: io.StringIO) -> None:
     with working("finding singular values"):
         time.sleep(0.3)  # as a call into another library does
-    assert shown.getvalue().count("finding singular values") >= 2
+    assert output.getvalue().count("finding singular values") >= 2
 
 
-def test_short_work_says_nothing(shown: io.StringIO) -> None:
+def test_short_work_says_nothing(output: io.StringIO) -> None:
     for _ in range(20):
         with working("short"):
             pass
     time.sleep(0.2)
-    assert shown.getvalue() == ""
+    assert output.getvalue() == ""
 
 
-def test_libraries_say_nothing_unless_asked_to(stream: io.StringIO) -> None:
+def test_libraries_print_nothing_by_default(stream: io.StringIO) -> None:
     with working("quiet"):
         time.sleep(0.2)
     assert stream.getvalue() == ""
@@ -79,11 +79,11 @@ def test_libraries_say_nothing_unless_asked_to(stream: io.StringIO) -> None:
     assert stream.getvalue().splitlines()[-1] == "… over at once: 3 of 3 steps (100%) · 0 s"
 
 
-def test_an_error_ends_what_is_shown(shown: io.StringIO) -> None:
+def test_an_error_ends_the_progress_display(output: io.StringIO) -> None:
     with pytest.raises(ValueError), working("outer"), working("inner"):
         raise ValueError
     time.sleep(0.2)
-    assert shown.getvalue() == ""
+    assert output.getvalue() == ""
 
 
 def test_bars_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

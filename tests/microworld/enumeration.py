@@ -43,11 +43,11 @@ def derivations(world: World, lines: int, text: Sequence[Sequence[str]] | None =
             yield Derivation(_lines(words), visited, choices, p)
             continue
         next_word = None if wanted is None else wanted[len(words)]
-        for more, after, state, choice, said, share in _steps(world, stack[0], memory, visited[-1], next_word):
+        for more, after, state, choice, written, share in _steps(world, stack[0], memory, visited[-1], next_word):
             rest = (*more, *stack[1:])
             if share > 0:
                 changed = visited if state == visited[-1] else (*visited, state)
-                left.append((rest, after, changed, choices + choice, words + said, p * share))
+                left.append((rest, after, changed, choices + choice, words + written, p * share))
 
 
 def probabilities(world: World, lines: int, text: Sequence[Sequence[str]] | None = None) -> dict[Text, float]:
@@ -115,9 +115,9 @@ def _steps(
 
 
 def _words(world: World, symbol: Say, memory: Memory, state: int, only: str | None) -> Iterator[tuple]:
-    if symbol.given:
-        row = memory.heard[symbol.given]
-        words = world.classes[symbol.table].form(symbol.form, world.grammar.slots[symbol.given], row)
+    if symbol.condition:
+        row = memory.heard[symbol.condition]
+        words = world.classes[symbol.table].form(symbol.form, world.grammar.slots[symbol.condition], row)
     else:
         words = world.classes[symbol.table].form(symbol.form)
     for word, row, p in zip(words.words, words.rows, words.p[state], strict=True):

@@ -232,19 +232,19 @@ def test_a_hidden_word(turning: World, kind: str) -> None:
 
 def assert_share_of_the_story(world: World, kind: str) -> None:
     """Each word of the language put into the story, and the whole story read."""
-    story, line, place = hidden_places(world, kind)
+    story, line, index = hidden_places(world, kind)
     classes = {word for one in world.classes.values() for form in one.line.forms for word in one.form(form).words}
     derived = {row[column] for column in ("country", "language") for row in table("lands")}
     others = {word for rule in world.rules.rules.values() for _, text in rule.lines for word in text.split()}
     expected = {}
     for word in classes | derived | others | {"he", "she", "him", "her", "is", "are"}:
         changed = [list(one) for one in story]
-        changed[line][place] = word
+        changed[line][index] = word
         if p := read_probability(world, changed):
             expected[word] = p
-    assert story[line][place] in expected
+    assert story[line][index] in expected
     total = math.fsum(expected.values())
-    found = world.hidden_word(story, line, place)
+    found = world.hidden_word(story, line, index)
     assert found == pytest.approx({word: p / total for word, p in expected.items()}, rel=1e-9)
     assert list(found.values()) == sorted(found.values(), reverse=True)
 

@@ -133,9 +133,9 @@ def test_a_noun_has_company_of_its_own_subject(subject: str):
     for column, key in [("verbs", "past"), ("acts", "plural"), ("places", "word")]:
         known = [row[key] for row in TABLES[column] if row["subject"] == subject]
         for row in nouns:
-            given = listed(row, column)
-            assert len(given) == 2, row
-            assert given == sorted(set(given), key=known.index), row  # known, different, the more frequent first
+            company = listed(row, column)
+            assert len(company) == 2, row
+            assert company == sorted(set(company), key=known.index), row  # known, different, the more frequent first
         used = Counter(word for row in nouns for word in listed(row, column))
         assert min(used[word] for word in known) >= 2, used
 
@@ -144,10 +144,10 @@ def test_a_noun_has_two_plain_adjectives_and_each_of_them_is_said_of_nouns_of_se
     known = [row["word"] for row in TABLES["plain"]]
     subjects: dict[str, set[str]] = {}
     for row in TABLES["nouns"]:
-        given = listed(row, "plain")
-        assert len(given) == 2, row
-        assert given == sorted(set(given), key=known.index), row
-        for word in given:
+        company = listed(row, "plain")
+        assert len(company) == 2, row
+        assert company == sorted(set(company), key=known.index), row
+        for word in company:
             subjects.setdefault(word, set()).add(row["subject"])
     assert all(len(subjects[word]) >= 4 for word in known), subjects
 

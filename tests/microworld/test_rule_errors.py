@@ -16,7 +16,7 @@ SMALL = Path(__file__).with_name("small.rules")
 
 
 def checked(folder: Path, old: str, new: str) -> tuple[int, str]:
-    """The line that was changed in the small world, and what is said of it."""
+    """The line that was changed in the small world, and the error message."""
     text = SMALL.read_text(encoding="utf-8")
     assert text.count(old) == 1, old
     line = text[: text.index(old)].count("\n") + 1
@@ -89,9 +89,9 @@ def checked(folder: Path, old: str, new: str) -> tuple[int, str]:
     ("1             everything was LOOK .", "1   everything NOUN.s|do .", "NOUN|do: no word do comes before it"),
 ])  # fmt: skip
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
-    line, said = checked(tmp_path, old, new)
-    assert message in said
-    assert said.startswith(f"mine.rules:{line}: ")
+    line, printed = checked(tmp_path, old, new)
+    assert message in printed
+    assert printed.startswith(f"mine.rules:{line}: ")
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [
@@ -107,9 +107,9 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, old: str, new: str, me
 ])  # fmt: skip
 def test_a_mistake_is_named_where_it_shows(tmp_path: Path, old: str, new: str, message: str) -> None:
     """At the other of two lines, or where a rule is used."""
-    _, said = checked(tmp_path, old, new)
-    assert message in said
-    assert re.match(r"mine\.rules:\d+: ", said)
+    _, printed = checked(tmp_path, old, new)
+    assert message in printed
+    assert re.match(r"mine\.rules:\d+: ", printed)
 
 
 def test_the_first_line_is_a_rule(tmp_path: Path) -> None:

@@ -37,9 +37,9 @@ def error(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         assert main(arguments) == 1
     except SystemExit as stopped:  # a wrong argument
         assert stopped.code == 1
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    return said
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1
+    return printed
 
 
 def test_text_is_printed_story_by_story(capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +129,7 @@ def test_scores_are_the_stored_log_probs(capsys: pytest.CaptureFixture[str], tmp
     assert printed.count("") == SIZES["tiny"].stories[1] - 1
 
 
-@pytest.mark.parametrize(("text", "said"), [
+@pytest.mark.parametrize(("text", "message"), [
     (f"{FIRST}\n\n\n{FIRST}\nhe lived .\n", '5: "lived" (word 2) cannot stand here; expected '),
     (f"{FIRST}\nhe likes tea .\n", '2: "tea" (word 3) cannot stand here; expected books'),
     (f"{FIRST}\nhe likes books\n", '2: the line cannot end after "books"; expected .'),
@@ -137,12 +137,12 @@ def test_scores_are_the_stored_log_probs(capsys: pytest.CaptureFixture[str], tmp
     ("\nhe likes books .\n", '2: "he" (word 1) cannot stand here; expected john, mary, '),
 ])  # fmt: skip
 def test_an_impossible_story_is_named_by_line_and_word(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, said: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, message: str
 ) -> None:
     file = tmp_path / "stories.txt"
     file.write_text(text)
     for command in ("score", "floors"):
-        assert f"{file}:{said}" in error(capsys, command, str(file))
+        assert f"{file}:{message}" in error(capsys, command, str(file))
 
 
 def test_floors_are_printed_with_their_errors(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_next_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(run(capsys, "next", f"{FIRST} he").splitlines()) == 10
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
+@pytest.mark.parametrize(("arguments", "message"), [
     (("draw", "--size", "huge"), "invalid choice: 'huge' (choose from"),
     (("draw", "--format", "parquet"), "--format parquet needs --out"),
     (("draw", "--jobs", "0"), "--jobs 0: expected at least 1"),
@@ -176,8 +176,8 @@ def test_next_words(capsys: pytest.CaptureFixture[str]) -> None:
     (("check", "no/such.rules"), "No such file or directory"),
     ((), "required: command"),
 ])  # fmt: skip
-def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str) -> None:
-    assert said in error(capsys, *arguments)
+def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str) -> None:
+    assert message in error(capsys, *arguments)
 
 
 @pytest.mark.parametrize("command", ["score", "check"])

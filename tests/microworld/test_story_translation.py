@@ -70,17 +70,17 @@ def test_adjectives_agree_with_their_nouns(translated: list[tuple[str, str]]) ->
     ("where does he live ?", "kie li loĝas ?"),
 ])  # fmt: skip
 def test_case_and_number(translation: Translation, english: str, esperanto: str) -> None:
-    assert said(translation, english) == esperanto
+    assert translation_of(translation, english) == esperanto
 
 
 def test_what_is_compared_agrees_with_what_it_is_compared_with(translation: Translation) -> None:
     cow = next(row for row in table("nouns") if row["singular"] == "cow")
     plain = next(row for row in table("plain") if row["word"] == cow["plain"].split(",")[0])
     english = f"these beautiful cows are {plain['comparative']} than the cat ."
-    assert said(translation, english) == f"ĉi tiuj belaj bovinoj estas pli {plain['root']}aj ol la kato ."
+    assert translation_of(translation, english) == f"ĉi tiuj belaj bovinoj estas pli {plain['root']}aj ol la kato ."
 
 
-def said(translation: Translation, english: str) -> str:
+def translation_of(translation: Translation, english: str) -> str:
     """A second line in Esperanto."""
     story = [line.split() for line in ("john is a farmer from london who likes books .", english)]
     reading = translation.world.read(story)

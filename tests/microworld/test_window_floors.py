@@ -165,8 +165,8 @@ def test_a_line_can_be_read_alone_if_some_story_has_it() -> None:
     assert all(read_alone(world(), words) for words in lines)
     spoiled = []  # with a word of another line at its place
     for line in lines:
-        other, place = rng.choice(lines), rng.randrange(len(line) - 1)
-        spoiled.append([*line[:place], *other[place : place + 1], *line[place + 1 :]])
+        other, index = rng.choice(lines), rng.randrange(len(line) - 1)
+        spoiled.append([*line[:index], *other[index : index + 1], *line[index + 1 :]])
     found = [read_alone(world(), line) is not None for line in spoiled]
     assert found == [bool(readers_after_anything(line)) for line in spoiled]
     assert 5 <= sum(found) <= len(found) - 5
@@ -176,7 +176,7 @@ def test_a_line_can_be_read_alone_if_some_story_has_it() -> None:
         assert read_alone(world(), text.split())
 
 
-def test_what_a_line_says_of_the_state_is_the_same_whatever_was_said_before() -> None:
+def test_emission_probabilities_do_not_depend_on_earlier_lines() -> None:
     rng = Random("belief")
     for line in world().draw(rng, 12)[1::2]:
         reader = read_alone(world(), line.words)

@@ -33,7 +33,7 @@ def spoken(*texts: str) -> list[Utterance]:
     ]
 
 
-def test_golden_of_what_is_read() -> None:
+def test_golden_source_and_target_tensors() -> None:
     model = build()
     frames = torch.arange(1.0, 13.0).view(1, 4, 3).repeat(2, 1, 1)  # the second row has one frame; the rest is padding
     source = model.source(frames, torch.tensor([3, 1]))
@@ -83,7 +83,7 @@ def test_the_page_has_scores_and_attention() -> None:
 
 
 def test_search_errors_are_counted_by_the_networks_own_probability() -> None:
-    """The transcript's log P is that of `log_probs`; of a wrong one it is compared with that of what was said."""
+    """The transcript's log P is that of `log_probs`; that of a wrong one is compared with that of the reference."""
     model, utterances = build(), spoken("the cat")
     with torch.no_grad():
         cast(torch.Tensor, model.head.bias)[UNK] = -50.0  # a trained network never says it

@@ -49,10 +49,10 @@ def gaps(model: BERT, *, pairs: bool = True) -> Masked:
     first = model.framed(np.array([5, 6, 7]), np.array([8, 9]))
     second = model.framed(np.array([10, 11, 12, 13, 14]), np.array([15, 16, 17]))
     tokens, segments = padded([first[0], second[0]]), padded([first[1], second[1]])
-    places = torch.tensor([2, 5, 13, 18])
-    targets = tokens.flatten()[places]
-    tokens.view(-1)[places] = model.mask
-    return Masked(tokens, segments, places, targets, torch.tensor([1, 0] if pairs else [], dtype=torch.int64))
+    positions = torch.tensor([2, 5, 13, 18])
+    targets = tokens.flatten()[positions]
+    tokens.view(-1)[positions] = model.mask
+    return Masked(tokens, segments, positions, targets, torch.tensor([1, 0] if pairs else [], dtype=torch.int64))
 
 
 @pytest.mark.parametrize("size", PRESETS)
@@ -84,7 +84,7 @@ def test_golden_frame_of_one_text_and_of_two() -> None:
     assert segments.tolist() == [0, 0, 0, 0, 1, 1]
 
 
-def test_shapes_of_the_door() -> None:
+def test_shapes_of_the_public_methods() -> None:
     model, batch = make(), gaps(make())
     states = model.hidden(batch.tokens, batch.segments)
     assert [state.shape for state in states] == [(2, 11, 24)] * 4
@@ -103,12 +103,12 @@ def test_shapes_of_the_door() -> None:
 
 def test_padding_changes_nothing() -> None:
     model, batch = make(), gaps(make())
-    together = model.hidden(batch.tokens, batch.segments)
+    batched = model.hidden(batch.tokens, batch.segments)
     for row, length in enumerate((8, 11)):
         alone = model.hidden(batch.tokens[row : row + 1, :length], batch.segments[row : row + 1, :length])
-        for one, both in zip(alone, together, strict=True):
+        for one, both in zip(alone, batched, strict=True):
             torch.testing.assert_close(one[0], both[row, :length], atol=1e-5, rtol=1e-5)
-    assert not together[-1][0, 8:].any()
+    assert not batched[-1][0, 8:].any()
 
 
 def test_a_mask_of_the_callers_may_have_holes() -> None:
@@ -122,7 +122,7 @@ def test_a_mask_of_the_callers_may_have_holes() -> None:
 
 
 @NORMS
-def test_what_is_read_is_what_the_whole_would_give(norm: Literal["post", "pre"]) -> None:
+def test_selected_states_equal_those_of_the_full_computation(norm: Literal["post", "pre"]) -> None:
     """The last layer is computed where something is read; so are the scores."""
     model, batch = make(norm=norm), gaps(make())
     (last,) = model.hidden(batch.tokens, batch.segments, layers=(-1,))
@@ -210,7 +210,7 @@ def test_it_learns_two_batches_by_heart() -> None:
 
 @NORMS
 @pytest.mark.parametrize("pairs", [True, False])
-def test_saved_and_loaded_it_says_the_same(tmp_path: Path, pairs: bool, norm: Literal["post", "pre"]) -> None:
+def test_predictions_survive_save_and_load(tmp_path: Path, pairs: bool, norm: Literal["post", "pre"]) -> None:
     model = make(next_sentence=pairs, norm=norm)
     model.save(tmp_path / "model")
     loaded = Encoder.load(tmp_path / "model")
@@ -220,7 +220,7 @@ def test_saved_and_loaded_it_says_the_same(tmp_path: Path, pairs: bool, norm: Li
     assert loaded.number_of_parameters() == model.number_of_parameters()
 
 
-def test_a_strangers_folder_takes_no_more_memory_than_its_weights(tmp_path: Path) -> None:
+def test_loading_an_untrusted_folder_needs_no_more_memory_than_its_weights(tmp_path: Path) -> None:
     make().save(tmp_path / "model")
     config = tmp_path / "model" / "config.json"
     config.write_text(config.read_text().replace('"width": 24', '"width": 16384'))

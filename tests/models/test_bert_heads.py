@@ -126,20 +126,20 @@ def test_gradient_reaches_every_parameter_that_is_not_frozen(
 
 
 @pytest.mark.parametrize("pooling", ["pooler", "first"])
-def test_read_at_cls_alone_it_learns_what_the_whole_would_teach(
+def test_gradients_at_cls_alone_equal_those_of_the_full_computation(
     base: Path, pooling: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Loss and every gradient, what is dropped included: of the last layer only what `<cls>` needs is computed."""
     network = classifier(base, pooling=pooling, dropout=0.1, body_dropout=0.2).train()
     for rows in (SINGLES, PAIRS, SINGLES[:1]):  # padded, and not
-        given, found = batch(network, rows), []
+        inputs, found = batch(network, rows), []
         for at_cls in (True, False):
             with monkeypatch.context() as patch:
                 if not at_cls:
                     patch.setattr(network.features, "first", lambda tokens: network.features(tokens)[:, 0])
                 torch.manual_seed(3)
                 network.zero_grad()
-                loss = network.loss(*given)
+                loss = network.loss(*inputs)
                 loss.backward()  # type: ignore[no-untyped-call]
             found.append([loss.detach(), *(one.grad for one in network.parameters())])
             network.zero_grad(set_to_none=True)
@@ -164,8 +164,8 @@ def test_gradient_reaches_every_parameter_of_a_tagger(base: Path, output: str) -
 def test_padding_changes_nothing(base: Path, settings: dict[str, Any]) -> None:
     network = classifier(base, **settings)
     for rows in (SINGLES, PAIRS):
-        together = network.log_probs(rows)
-        for row, found in zip(rows, together, strict=True):
+        batched = network.log_probs(rows)
+        for row, found in zip(rows, batched, strict=True):
             np.testing.assert_allclose(network.log_probs([row])[0], found, atol=1e-5)
 
 
@@ -173,8 +173,8 @@ def test_padding_changes_nothing(base: Path, settings: dict[str, Any]) -> None:
 def test_padding_and_order_change_nothing_of_tags(base: Path, output: str) -> None:
     network = tagger(base, output=output)
     sentences = [*SENTENCES, (), ("cats",)]
-    together = network.log_probs(sentences)
-    for one, found in zip(sentences, together, strict=True):
+    batched = network.log_probs(sentences)
+    for one, found in zip(sentences, batched, strict=True):
         assert found.shape == (len(one), 3)
         np.testing.assert_allclose(network.log_probs([one])[0], found, atol=1e-5)
     assert network.tag(sentences[::-1]) == network.tag(sentences)[::-1]
@@ -273,7 +273,7 @@ def test_save_and_load_of_a_tagger(base: Path, tmp_path: Path, output: str) -> N
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_strangers_folder_is_refused_in_one_line(base: Path, tmp_path: Path) -> None:
+def test_damaged_folders_are_refused_with_a_one_line_error(base: Path, tmp_path: Path) -> None:
     for network, reader in ((classifier(base), Classifier), (tagger(base), Tagger)):
         network.save(tmp_path / "model")
         path = tmp_path / "model" / "config.json"
@@ -288,16 +288,16 @@ def test_a_strangers_folder_is_refused_in_one_line(base: Path, tmp_path: Path) -
             {"_target_": "langladder.models.language.gpt.GPT"},
         ):
             path.write_text(json.dumps(good | change))
-            with little_memory(), pytest.raises(InputError) as told:
+            with little_memory(), pytest.raises(InputError) as refused:
                 reader.load(tmp_path / "model")  # type: ignore[attr-defined]
-            assert "\n" not in str(told.value)
+            assert "\n" not in str(refused.value)
         path.write_text(json.dumps(good))
         (tmp_path / "model" / "tokenizer.json").unlink()
         with pytest.raises(InputError, match=r"tokenizer\.json"):
             reader.load(tmp_path / "model")  # type: ignore[attr-defined]
 
 
-def test_what_cannot_be_is_named(base: Path, tmp_path: Path) -> None:
+def test_invalid_settings_raise_a_named_error(base: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"layers_transferred=9, but its base has 2 layers"):
         classifier(base, layers_transferred=9)
     with pytest.raises(InputError, match="a GPT, but a BERTTagger starts from a rung of the family encoder"):

@@ -41,11 +41,11 @@ def words(text: str) -> list[str]:
 @pytest.mark.parametrize("train", [TRAIN, THREE], ids=["two", "three"])
 def test_parity_of_logistic_regression_with_scikit_learn(train: list[Example]) -> None:
     labels = sorted({str(one.label) for one in train})
-    texts, said = [one.text for one in train], [str(one.label) for one in train]
+    texts, gold = [one.text for one in train], [str(one.label) for one in train]
     peer = make_pipeline(
         TfidfVectorizer(ngram_range=(1, 2), analyzer="word", token_pattern=r"\S+"), LogisticRegression(C=3.0)
     )
-    peer.fit(texts, said)
+    peer.fit(texts, gold)
     own = linear("logistic", train, labels, strengths=[3.0]).log_probs(train)
     assert np.abs(own - peer.predict_log_proba(texts)).max() < 1e-3  # two solutions of one convex problem
 
@@ -53,8 +53,8 @@ def test_parity_of_logistic_regression_with_scikit_learn(train: list[Example]) -
 @pytest.mark.parametrize("train", [TRAIN, THREE], ids=["two", "three"])
 def test_parity_of_naive_bayes_with_scikit_learn(train: list[Example]) -> None:
     labels = sorted({str(one.label) for one in train})
-    texts, said = [one.text for one in train], [str(one.label) for one in train]
-    peer = make_pipeline(CountVectorizer(analyzer=words), MultinomialNB(alpha=1.0)).fit(texts, said)
+    texts, gold = [one.text for one in train], [str(one.label) for one in train]
+    peer = make_pipeline(CountVectorizer(analyzer=words), MultinomialNB(alpha=1.0)).fit(texts, gold)
     own = linear("naive_bayes", train, labels, ngrams=[1, 1], strengths=[1.0]).log_probs(train)
     np.testing.assert_allclose(own, peer.predict_log_proba(texts), atol=1e-9)
 
@@ -85,10 +85,10 @@ def test_golden_nb_svm_between_naive_bayes_and_the_svm() -> None:
     ratios = np.array(
         [np.log((0.5 + both[w][0]) / sums[0]) - np.log((0.5 + both[w][1]) / sums[1]) for w in bayes.index]
     )
-    told = ratios != 0
-    steps = bayes.weight[told, 0] / ratios[told]  # ‖w‖₁ / F, of each word
+    scored = ratios != 0
+    steps = bayes.weight[scored, 0] / ratios[scored]  # ‖w‖₁ / F, of each word
     np.testing.assert_allclose(steps, steps[0])
-    np.testing.assert_allclose(np.abs(svm.weight[told, 0] / ratios[told]).sum() / len(told), steps[0])
+    np.testing.assert_allclose(np.abs(svm.weight[scored, 0] / ratios[scored]).sum() / len(scored), steps[0])
     np.testing.assert_allclose(half.weight, (bayes.weight + svm.weight) / 2)
     np.testing.assert_array_equal(half.bias, svm.bias)
 
@@ -103,19 +103,19 @@ def test_learns_and_gives_probabilities(method: str, train: list[Example]) -> No
 
 
 def test_majority_gives_the_shares_of_the_labels() -> None:
-    model, made = make(
+    model, record = make(
         Majority,
         ["a", "b", "c"],
         [Example("x", label=one) for one in "aab"],
         [],
         settings=SimpleNamespace(model=MajorityConfig()),
     )
-    assert made.curve == []
+    assert record.curve == []
     np.testing.assert_allclose(np.exp(model.log_probs([Example("y")]))[0], np.array([2, 1, 0.5]) / 3.5)
 
 
 @pytest.mark.parametrize("method", ["naive_bayes", "logistic", "nb_svm", "majority"])
-def test_saved_and_loaded_it_says_the_same(method: str, tmp_path: Path) -> None:
+def test_predictions_survive_save_and_load(method: str, tmp_path: Path) -> None:
     if method == "majority":
         model, _ = make(Majority, LABELS, TRAIN, TRAIN, settings=SimpleNamespace(model=MajorityConfig()))
     else:
@@ -145,7 +145,7 @@ def test_words_of_the_second_text_are_told_from_those_of_the_first() -> None:
     assert (model.log_probs(pairs).argmax(axis=1) == [0, 1]).all()
 
 
-def test_refuses_no_text_and_a_stranger_s_folder(tmp_path: Path) -> None:
+def test_missing_texts_and_damaged_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no training text"):
         make(Majority, LABELS, [], [], settings=SimpleNamespace(model=MajorityConfig()))
     model = linear("logistic")
@@ -158,12 +158,12 @@ def test_refuses_no_text_and_a_stranger_s_folder(tmp_path: Path) -> None:
 
 def test_parity_of_balanced_logistic_regression_with_scikit_learn() -> None:
     labels = sorted({str(one.label) for one in THREE})
-    texts, said = [one.text for one in THREE], [str(one.label) for one in THREE]
+    texts, gold = [one.text for one in THREE], [str(one.label) for one in THREE]
     peer = make_pipeline(
         TfidfVectorizer(ngram_range=(1, 2), analyzer="word", token_pattern=r"\S+"),
         LogisticRegression(C=3.0, class_weight="balanced"),
     )
-    peer.fit(texts, said)
+    peer.fit(texts, gold)
     own, plain = (
         linear("logistic", THREE, labels, strengths=[3.0], class_weights=choice).log_probs(THREE)
         for choice in ("balanced", "none")
@@ -173,9 +173,10 @@ def test_parity_of_balanced_logistic_regression_with_scikit_learn() -> None:
 
 @pytest.mark.parametrize("method", ["naive_bayes", "logistic", "nb_svm"])
 def test_balanced_weights_say_a_rare_label_more_often(method: str) -> None:
-    said = ["good", "good", "good", "bad"] * 10
+    texts = ["good", "good", "good", "bad"] * 10
     train = [
-        Example(f"it is {word}", label="negative" if place % 10 == 3 else "positive") for place, word in enumerate(said)
+        Example(f"it is {word}", label="negative" if index % 10 == 3 else "positive")
+        for index, word in enumerate(texts)
     ]
     rare = {
         choice: linear(method, train, class_weights=choice, strengths=[1.0]).log_probs([Example("it is bad")])[0, 0]

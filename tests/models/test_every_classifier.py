@@ -156,9 +156,9 @@ def test_overfit_two_batches(name: str) -> None:
 @every_network
 def test_padding_changes_nothing(name: str) -> None:
     network, rows = build(name), examples(name)
-    together = network.logits(collate([network.encode(row) for row in rows]))
+    batched = network.logits(collate([network.encode(row) for row in rows]))
     for number, row in enumerate(rows):
-        torch.testing.assert_close(network.logits(collate([network.encode(row)]))[0], together[number])
+        torch.testing.assert_close(network.logits(collate([network.encode(row)]))[0], batched[number])
 
 
 @every_network
@@ -219,7 +219,7 @@ def test_padding_without_a_length_is_refused() -> None:
         TreeLSTM.Config.model_validate({"max_length": 9})
 
 
-def test_a_piece_weighs_what_the_labels_lead_loses_without_it() -> None:
+def test_weight_of_a_piece_is_the_drop_of_the_margin_without_it() -> None:
     """By hand: z = U mean(e) + b, so that the lead without a word is that of the mean of the others."""
     network = build("mean_embedding")
     text = Example("w1 w2 w3 w1 w4")
@@ -271,7 +271,7 @@ def test_hostile_folder_is_refused_in_little_memory(name: str, tmp_path: Path) -
         Classifier.load(tmp_path / "model")
 
 
-def test_what_a_network_cannot_read_is_named() -> None:
+def test_unreadable_examples_raise_a_named_error() -> None:
     with pytest.raises(InputError, match="has nothing to read"):
         build("textcnn").log_probs([Example("")])
     with pytest.raises(InputError, match="has no tree"):

@@ -135,10 +135,10 @@ def test_padding_changes_nothing(name):
     model, short, long = build(name), STREAM[:16][None], STREAM[:40][None]
     batch = torch.full((2, 40), PAD)
     batch[0, :16], batch[1] = short[0], long[0]
-    together = model.log_probs(batch)
-    torch.testing.assert_close(together[:1, :16], model.log_probs(short))
-    torch.testing.assert_close(together[1:], model.log_probs(long))
-    assert (together[0, 16:] == 0).all()
+    batched = model.log_probs(batch)
+    torch.testing.assert_close(batched[:1, :16], model.log_probs(short))
+    torch.testing.assert_close(batched[1:], model.log_probs(long))
+    assert (batched[0, 16:] == 0).all()
     torch.testing.assert_close(model.next_log_probs(batch)[:1], model.next_log_probs(short))
 
 

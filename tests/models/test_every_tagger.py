@@ -47,7 +47,7 @@ def network(name: str) -> NeuralTagger:
     return kind(config, *words.sizes, len(TAGS)).equip(words, TAGS)
 
 
-def made(name: str) -> Tagger:
+def build_tagger(name: str) -> Tagger:
     if name in NETWORKS:
         return network(name).eval()
     kind, config = RUNGS[name], models("tagger")[name]
@@ -66,7 +66,7 @@ def batch(tagger: NeuralTagger, sentences=TRAIN):
 
 @pytest.mark.parametrize("name", RUNGS)
 def test_a_tag_and_a_distribution_for_every_word(name):
-    tagger = made(name)
+    tagger = build_tagger(name)
     tags, log_probs = tagger.tag(SENTENCES), tagger.log_probs(SENTENCES)
     assert [len(row) for row in tags] == [3, 0, 1, 6]
     assert {tag for row in tags for tag in row} <= set(TAGS)
@@ -77,16 +77,16 @@ def test_a_tag_and_a_distribution_for_every_word(name):
 
 @pytest.mark.parametrize("name", RUNGS)
 def test_padding_and_order_change_nothing(name):
-    tagger = made(name)
-    together = tagger.log_probs(SENTENCES)
-    for words, row in zip(SENTENCES, together, strict=True):
+    tagger = build_tagger(name)
+    batched = tagger.log_probs(SENTENCES)
+    for words, row in zip(SENTENCES, batched, strict=True):
         np.testing.assert_allclose(tagger.log_probs([words])[0], row, atol=1e-5)
     assert tagger.tag(SENTENCES[::-1]) == tagger.tag(SENTENCES)[::-1]
 
 
 @pytest.mark.parametrize("name", RUNGS)
 def test_save_and_load_keep_everything(name, tmp_path):
-    tagger = made(name)
+    tagger = build_tagger(name)
     tagger.save(tmp_path / "one")
     loaded = Tagger.load(tmp_path / "one")
     assert type(loaded) is type(tagger) and loaded.tags == TAGS
@@ -134,17 +134,17 @@ def test_two_batches_are_learnt_by_heart(name):
 
 
 @pytest.mark.parametrize("name", RUNGS)
-def test_a_strangers_folder_is_refused_in_one_line(name, tmp_path):
-    tagger = made(name)
+def test_damaged_folders_are_refused_with_a_one_line_error(name, tmp_path):
+    tagger = build_tagger(name)
 
     def refused(file: str, change) -> None:
         tagger.save(tmp_path)
         value = json.loads((tmp_path / file).read_text())
         change(value)
         (tmp_path / file).write_text(json.dumps(value))
-        with little_memory(), pytest.raises(InputError) as told:
+        with little_memory(), pytest.raises(InputError) as raised:
             Tagger.load(tmp_path)
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(raised.value)
 
     listed = next(key for key, value in json.loads(_reading(tagger, tmp_path)).items() if isinstance(value, list))
     refused("config.json", lambda value: value.update(number_of_labels=2**31 - 1))
@@ -168,7 +168,7 @@ def _reading(tagger: Tagger, folder: Path) -> str:
 
 @pytest.mark.parametrize("name", [name for name in RUNGS if name not in NETWORKS])
 def test_strange_arrays_are_refused(name, tmp_path):
-    tagger = made(name)
+    tagger = build_tagger(name)
     tagger.save(tmp_path)
     good = read_arrays(tmp_path / "model.safetensors")
     for array in good:

@@ -171,9 +171,9 @@ def test_every_source_word_is_read(name: str) -> None:
     model, (source, target) = build(name), batch()
     before = model.log_probs(source, target)[:, 0]
     changes = []
-    for place in range(2):  # of the shortest row
+    for position in range(2):  # of the shortest row
         changed = source.clone()
-        changed[:, place] = torch.where(source[:, place] == 9, 10, 9)
+        changed[:, position] = torch.where(source[:, position] == 9, 10, 9)
         changes.append((model.log_probs(changed, target)[:, 0] - before).abs().min() > 0)
     assert any(changes) if "local" in name else all(changes)
 

@@ -53,10 +53,10 @@ def test_golden_bucket_of_a_word_pair() -> None:
 def test_features_of_texts_do_not_reach_into_each_other() -> None:
     model = trained(word_ngrams=3)
     texts = [Example("film was"), Example("good . a"), Example("never seen"), Example("not")]
-    together, bounds = model.parts(model.features(texts))
-    for place, text in enumerate(texts):
+    features, bounds = model.parts(model.features(texts))
+    for index, text in enumerate(texts):
         own, _ = model.parts(model.features([text]))
-        assert sorted(together[bounds[place] : bounds[place + 1]]) == sorted(own)
+        assert sorted(features[bounds[index] : bounds[index + 1]]) == sorted(own)
     assert model.parts(model.features([Example("never seen")]))[0].tolist() == [0]  # `</s>` alone
 
 
@@ -79,14 +79,14 @@ def test_gradient_of_a_step_equals_finite_differences(tree: bool) -> None:
         return float(np.log1p(np.exp(-(1.0 - 2.0 * bits) * z[nodes])).sum())
 
     after = table.copy(), output.copy()
-    told = learn_texts(texts, np.array([0]), after, paths, (rate, rate))
-    assert told == pytest.approx(loss(table, output), abs=1e-5)
+    mean_loss = learn_texts(texts, np.array([0]), after, paths, (rate, rate))
+    assert mean_loss == pytest.approx(loss(table, output), abs=1e-5)
     for which, before in enumerate((table, output)):
-        for place in np.ndindex(before.shape):
+        for index in np.ndindex(before.shape):
             moved = [array.astype(np.float64) for array in (table, output)]
-            moved[which][place] += 1e-5
+            moved[which][index] += 1e-5
             slope = (loss(*moved) - loss(table, output)) / 1e-5
-            step = (after[which][place] - before[place]) / -rate
+            step = (after[which][index] - before[index]) / -rate
             assert step == pytest.approx(slope, abs=2e-3)  # a row that stands twice moves twice by 1/n
 
 
@@ -104,7 +104,7 @@ def test_save_load_roundtrip(loss: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.log_probs(TRAIN), model.log_probs(TRAIN))
 
 
-def test_explain_tells_the_score_apart() -> None:
+def test_explain_splits_the_score_by_words() -> None:
     """Shares of the words add up to the score over the mean label's, but for that of `</s>`."""
     model, text = trained(), Example("not good at all .")
     explained = model.explain(text, 0)

@@ -98,8 +98,8 @@ def test_fuzz_arrays(folders: dict[str, Path], family: str, data: st.DataObject)
     numbers = st.sampled_from([-1, 0, 1, 5, 10**6, 2**31 - 1, -(2**31)])
     if array.dtype.kind == "f":
         numbers |= st.sampled_from([np.nan, np.inf, -np.inf, 1e10])  # type: ignore[arg-type]
-    for place, value in data.draw(st.lists(st.tuples(st.integers(0, len(array) - 1), numbers), max_size=4)):
-        array[place] = value
+    for index, value in data.draw(st.lists(st.tuples(st.integers(0, len(array) - 1), numbers), max_size=4)):
+        array[index] = value
     arrays[name] = array.reshape(arrays[name].shape)[: data.draw(st.sampled_from([None, -1, 1]))]
     check(family, folders[family], path, save({key: np.ascontiguousarray(a) for key, a in arrays.items()}))
 
@@ -169,14 +169,14 @@ ngram 3=2
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|-inf(inity)?", re.IGNORECASE)
 
 
-@given(place=st.integers(0, len(ARPA) - 1), byte=st.integers(0, 255))
+@given(position=st.integers(0, len(ARPA) - 1), byte=st.integers(0, 255))
 @fuzzed
-def test_fuzz_one_damaged_byte_of_arpa(tmp_path: Path, place: int, byte: int) -> None:
+def test_fuzz_one_damaged_byte_of_arpa(tmp_path: Path, position: int, byte: int) -> None:
     """The right model, one number or one word of which may be the byte's own doing, or one sentence."""
     path = tmp_path / "m.arpa"
     path.write_bytes(ARPA)
     right, words = read_arpa(path)
-    path.write_bytes(damaged := ARPA[:place] + bytes([byte]) + ARPA[place + 1 :])
+    path.write_bytes(damaged := ARPA[:position] + bytes([byte]) + ARPA[position + 1 :])
     found = read(read_arpa, path)
     if found is None:
         return
@@ -190,16 +190,16 @@ def test_fuzz_one_damaged_byte_of_arpa(tmp_path: Path, place: int, byte: int) ->
     differ = [row for name in ("log_probs", "log_backoffs") for row in np.flatnonzero(old[name] != new[name])]
     assert len(other) + len(differ) <= 1
     if differ:
-        assert NUMBER.fullmatch(re.split(rb"\s", damaged[:place])[-1] + re.split(rb"\s", damaged[place:])[0])
+        assert NUMBER.fullmatch(re.split(rb"\s", damaged[:position])[-1] + re.split(rb"\s", damaged[position:])[0])
 
 
-@given(place=st.integers(0, 10_000), byte=st.integers(0, 255))
+@given(position=st.integers(0, 10_000), byte=st.integers(0, 255))
 @fuzzed
-def test_fuzz_one_damaged_byte_of_a_gzipped_arpa(tmp_path: Path, place: int, byte: int) -> None:
+def test_fuzz_one_damaged_byte_of_a_gzipped_arpa(tmp_path: Path, position: int, byte: int) -> None:
     whole, path = bytearray(gzip.compress(ARPA, mtime=0)), tmp_path / "m.arpa.gz"
     path.write_bytes(whole)
     right, words = read_arpa(path)
-    whole[place % len(whole)] = byte
+    whole[position % len(whole)] = byte
     path.write_bytes(whole)
     if (found := read(read_arpa, path)) is not None:
         assert found[1] == words

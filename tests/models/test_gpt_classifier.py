@@ -27,7 +27,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved_gpt(tmp_path_factory.mktemp("gpt") / "base")
 
 
-def grown(base: Path, **settings: Any) -> GPTClassifier:
+def build(base: Path, **settings: Any) -> GPTClassifier:
     rung = SimpleNamespace(name="grown", model=GPTClassifier.Config.model_validate({"dropout": 0.0} | settings))
     network, tokenizer = begin(GPTClassifier, rung, base, len(LABELS), seed=1)
     found: GPTClassifier = network.equip(SubwordUnits(tokenizer), LABELS)
@@ -45,9 +45,9 @@ def labels(rows: list[Example]) -> torch.Tensor:
 def test_golden_input_forms_of_the_paper(base: Path) -> None:
     one, pair = Example("the cat"), Example("the cat", "a dog")
     cat, dog = ids("the cat"), ids("a dog")
-    assert grown(base).encode(one).ids.tolist() == [START, *cat, EXTRACT]
-    assert grown(base).encode(pair).ids.tolist() == [START, *cat, DELIMITER, *dog, EXTRACT]
-    both = collate([grown(base).encode(pair), grown(base).encode(Example("a dog sees the cat", "a dog"))])
+    assert build(base).encode(one).ids.tolist() == [START, *cat, EXTRACT]
+    assert build(base).encode(pair).ids.tolist() == [START, *cat, DELIMITER, *dog, EXTRACT]
+    both = collate([build(base).encode(pair), build(base).encode(Example("a dog sees the cat", "a dog"))])
     assert swapped(both.tokens, DELIMITER).tolist() == [
         [START, *dog, DELIMITER, *cat, EXTRACT] + [0] * (both.tokens.shape[1] - len(cat) - len(dog) - 3),
         [START, *dog, DELIMITER, *ids("a dog sees the cat"), EXTRACT],
@@ -66,7 +66,7 @@ def test_golden_multiple_choice_form() -> None:
 @pytest.mark.parametrize("pooling", ["last", "mean"])
 def test_golden_pooling_of_the_states_without_padding(base: Path, pooling: str) -> None:
     """log softmax(W h + b), h the state at extract or the mean over the row; beside a longer row, too."""
-    network = grown(base, pooling=pooling, lm_weight=0.0)
+    network = build(base, pooling=pooling, lm_weight=0.0)
     short, long = Example("the cat", label=LABELS[0]), Example("the cat sees a dog and the cat", label=LABELS[0])
     states = network.gpt(torch.from_numpy(network.encode(short).ids.astype(np.int64))[None])[0][0]  # (T, D)
     h = states[-1] if pooling == "last" else states.mean(dim=0)
@@ -76,21 +76,21 @@ def test_golden_pooling_of_the_states_without_padding(base: Path, pooling: str) 
 
 
 @pytest.mark.parametrize("weight", [0.5, 0.2])
-def test_golden_loss_is_the_task_s_and_so_much_of_the_language_model_s(base: Path, weight: float) -> None:
-    network, rows = grown(base, lm_weight=weight), SINGLES
+def test_golden_loss_is_the_task_loss_plus_the_weighted_language_modelling_loss(base: Path, weight: float) -> None:
+    network, rows = build(base, lm_weight=weight), SINGLES
     batch, gold = collate([network.encode(row) for row in rows]), labels(rows)
     task = -np.mean([network.log_probs([row])[0, label] for row, label in zip(rows, gold.tolist(), strict=True)])
-    said, tokens = 0.0, 0
+    language_loss, tokens = 0.0, 0
     for row in rows:  # each text alone, each token by a whole softmax
         own = torch.from_numpy(network.encode(row).ids.astype(np.int64))
         scores = network.gpt.head(network.gpt(own[None, :-1])[0])[0]
-        said -= float(torch.log_softmax(scores.detach().double(), dim=1).gather(1, own[1:, None]).sum())
+        language_loss -= float(torch.log_softmax(scores.detach().double(), dim=1).gather(1, own[1:, None]).sum())
         tokens += len(own) - 1
-    assert float(network.loss(batch, gold)) == pytest.approx(task + weight * said / tokens, rel=1e-5)
+    assert float(network.loss(batch, gold)) == pytest.approx(task + weight * language_loss / tokens, rel=1e-5)
 
 
 def test_golden_weights_come_from_the_base_and_new_tokens_begin_anew(base: Path) -> None:
-    there, network = GPT.load(base).state_dict(), grown(base)
+    there, network = GPT.load(base).state_dict(), build(base)
     for name, tensor in network.gpt.state_dict().items():
         assert torch.equal(tensor[: len(there[name])], there[name]), name
     assert network.gpt.embedding.weight.shape == (V + 3, 16)
@@ -102,7 +102,7 @@ def test_golden_weights_come_from_the_base_and_new_tokens_begin_anew(base: Path)
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_so_many_layers_are_transferred_and_the_rest_begins_anew(base: Path, number: int) -> None:
-    there, network = GPT.load(base).state_dict(), grown(base, layers_transferred=number)
+    there, network = GPT.load(base).state_dict(), build(base, layers_transferred=number)
     same = {
         name
         for name, tensor in network.gpt.state_dict().items()
@@ -112,13 +112,13 @@ def test_so_many_layers_are_transferred_and_the_rest_begins_anew(base: Path, num
     assert {name for name in matrices if name in same} == {n for n in matrices if int(n.split(".")[1]) < number}
     assert ("norm.weight" in same) == (number == 2)
     assert {"embedding.weight", "position"} <= same
-    fresh = grown(base, pretrained=False).gpt.state_dict()
+    fresh = build(base, pretrained=False).gpt.state_dict()
     assert not any(torch.equal(fresh[name], there[name]) for name in matrices | {"position"})
 
 
 @pytest.mark.parametrize("settings", [{}, {"pairs": "similarity"}, {"lm_weight": 0.0}])
 def test_gradient_reaches_every_parameter_the_new_tokens_among_them(base: Path, settings: dict[str, Any]) -> None:
-    network = grown(base, **settings).train()
+    network = build(base, **settings).train()
     network.loss(collate([network.encode(row) for row in PAIRS]), labels(PAIRS)).backward()  # type: ignore[no-untyped-call]
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
@@ -128,24 +128,24 @@ def test_gradient_reaches_every_parameter_the_new_tokens_among_them(base: Path, 
 
 @pytest.mark.parametrize("pairs", ["entailment", "similarity"])
 def test_padding_changes_nothing(base: Path, pairs: str) -> None:
-    network = grown(base, pairs=pairs)
-    together = network.log_probs(PAIRS)
-    for row, found in zip(PAIRS, together, strict=True):
+    network = build(base, pairs=pairs)
+    batched = network.log_probs(PAIRS)
+    for row, found in zip(PAIRS, batched, strict=True):
         np.testing.assert_allclose(network.log_probs([row])[0], found, atol=1e-5)
 
 
 def test_similarity_knows_no_order_and_entailment_does(base: Path) -> None:
     there, back = [Example("the cat", "a dog sees")], [Example("a dog sees", "the cat")]
     for pairs, equal in (("similarity", True), ("entailment", False)):
-        network = grown(base, pairs=pairs)
+        network = build(base, pairs=pairs)
         assert np.allclose(network.log_probs(there), network.log_probs(back), atol=1e-6) == equal
     with pytest.raises(InputError, match="similarity needs two texts"):
-        grown(base, pairs="similarity").log_probs(SINGLES)
+        build(base, pairs="similarity").log_probs(SINGLES)
 
 
 @pytest.mark.parametrize("pairs", ["entailment", "similarity"])
 def test_two_batches_are_learnt_by_heart(base: Path, pairs: str) -> None:
-    network = grown(base, pairs=pairs)
+    network = build(base, pairs=pairs)
     batches = [(collate([network.encode(row) for row in part]), labels(part)) for part in (PAIRS[:3], PAIRS[3:])]
     optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
     for step in range(60):
@@ -157,14 +157,14 @@ def test_two_batches_are_learnt_by_heart(base: Path, pairs: str) -> None:
 
 @pytest.mark.parametrize("pairs", ["entailment", "similarity"])
 def test_explain_weighs_every_piece(base: Path, pairs: str) -> None:
-    network, row = grown(base, pairs=pairs), PAIRS[2]
+    network, row = build(base, pairs=pairs), PAIRS[2]
     found = network.explain(row, 1)
     assert found is not None and found.pieces == network.as_read(row).pieces
     assert [bool(weight) for weight in found.weights] == [piece != "<sep>" for piece in found.pieces]
 
 
 def test_a_row_too_long_loses_the_ends_of_its_texts(base: Path) -> None:
-    network = grown(base)
+    network = build(base)
     long = Example("the cat sees " * 20, "a dog")
     found = network.encode(long).ids.tolist()
     assert (
@@ -177,7 +177,7 @@ def test_a_row_too_long_loses_the_ends_of_its_texts(base: Path) -> None:
 
 def test_save_and_load_need_no_base(base: Path, tmp_path: Path) -> None:
     for weight in (0.5, 0.0):
-        network = grown(base, lm_weight=weight)
+        network = build(base, lm_weight=weight)
         network.save(tmp_path / "one")
         loaded = Classifier.load(tmp_path / "one")
         assert isinstance(loaded, GPTClassifier) and loaded.config == network.config and loaded.labels == LABELS
@@ -187,14 +187,14 @@ def test_save_and_load_need_no_base(base: Path, tmp_path: Path) -> None:
             assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
-def test_what_cannot_be_is_named(base: Path, tmp_path: Path) -> None:
+def test_invalid_settings_raise_a_named_error(base: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"layers_transferred=3, but its base has 2 layers"):
-        grown(base, layers_transferred=3)
+        build(base, layers_transferred=3)
     adaptive = saved_gpt(tmp_path / "adaptive", output="adaptive", tie_weights=False)
     with pytest.raises(InputError, match="its output layer is adaptive"):
-        grown(adaptive)
-    assert grown(adaptive, lm_weight=0.0).log_probs(SINGLES).shape == (len(SINGLES), 3)
+        build(adaptive)
+    assert build(adaptive, lm_weight=0.0).log_probs(SINGLES).shape == (len(SINGLES), 3)
     with pytest.raises(InputError, match=r"model\.body: null"):
         GPTClassifier(GPTClassifier.Config(), V + 3, 3)
     with pytest.raises(InputError, match="a BERT, but a GPTClassifier starts from a GPT"):
-        grown(saved_bert(tmp_path / "bert"))
+        build(saved_bert(tmp_path / "bert"))

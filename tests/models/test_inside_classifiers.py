@@ -55,9 +55,9 @@ def test_favourites_are_pieces_of_the_texts_each_once(padding: str) -> None:
 @pytest.mark.parametrize("padding", ["valid", "same", "wide"])
 def test_attention_of_filters_is_shared_out_among_their_words(padding: str) -> None:
     for text in TEXTS:
-        shown = textcnn(pooling="attentive", padding=padding).attention(text)
-        assert shown is not None and shown.pieces == text.text.split()
-        assert min(shown.weights) >= 0 and sum(shown.weights) == pytest.approx(1.0)
+        explained = textcnn(pooling="attentive", padding=padding).attention(text)
+        assert explained is not None and explained.pieces == text.text.split()
+        assert min(explained.weights) >= 0 and sum(explained.weights) == pytest.approx(1.0)
     assert textcnn().attention(TEXTS[0]) is None
 
 
@@ -65,19 +65,19 @@ def test_golden_attention_of_states() -> None:
     """With W = 0 and b = 0 every state weighs alike."""
     config = RecurrentReaderConfig(embedding_dim=4, width=4, pooling="attentive")
     network = RecurrentClassifier(config, UNITS.full_vocab_size, 2).equip(UNITS, LABELS)
-    shown = network.attention(TEXTS[0])
-    assert shown is not None and sum(shown.weights) == pytest.approx(1.0)
+    explained = network.attention(TEXTS[0])
+    assert explained is not None and sum(explained.weights) == pytest.approx(1.0)
     assert network.reader.pool is not None
     for parameter in network.reader.pool.project.parameters():
         nn.init.zeros_(parameter)
-    shown = network.attention(TEXTS[0])
-    assert shown is not None and shown.weights == pytest.approx([0.25] * 4)
+    explained = network.attention(TEXTS[0])
+    assert explained is not None and explained.weights == pytest.approx([0.25] * 4)
     config = RecurrentReaderConfig(embedding_dim=4, width=4)
     assert RecurrentClassifier(config, UNITS.full_vocab_size, 2).attention(TEXTS[0]) is None
 
 
 @pytest.mark.parametrize("cell", ["child_sum", "n_ary"])
-def test_nodes_end_with_what_is_said_of_the_text(cell: str) -> None:
+def test_the_last_node_has_the_prediction_for_the_text(cell: str) -> None:
     config = TreeLSTMConfig.model_validate({"embedding_dim": 4, "width": 3, "cell": cell})
     network = TreeLSTM(config, UNITS.full_vocab_size, 2).equip(UNITS, LABELS)
     text = Example(
@@ -93,7 +93,7 @@ def test_nodes_end_with_what_is_said_of_the_text(cell: str) -> None:
         assert len(network.nodes(heads)) == 2
 
 
-def test_the_second_channel_is_what_the_first_begins_with() -> None:
+def test_the_static_channel_equals_the_initial_embeddings() -> None:
     network = textcnn(channels=2)
     with torch.no_grad():
         network.embedding.weight[5] = 7.0

@@ -37,7 +37,7 @@ EVERY: dict[str, dict[str, Any]] = {
 every_body = pytest.mark.parametrize("settings", EVERY.values(), ids=EVERY.keys())
 
 
-def made(folder: Path, **settings: Any) -> InstructedGPT:
+def build(folder: Path, **settings: Any) -> InstructedGPT:
     return begin(saved_gpt(folder / "base", context=48, **settings), seed=1)[0].eval()
 
 
@@ -51,14 +51,14 @@ def learnt(tokens: torch.Tensor) -> torch.Tensor:
     """The dialogues' targets (3, T − 1): PAD where nothing is learnt."""
     targets = torch.zeros_like(tokens[:, 1:])
     for row, one in enumerate(DIALOGUES):
-        ids, said = TEMPLATE.row(one)
-        targets[row, : len(ids) - 1] = torch.from_numpy(ids * said)[1:]
+        ids, mask = TEMPLATE.row(one)
+        targets[row, : len(ids) - 1] = torch.from_numpy(ids * mask)[1:]
     return targets
 
 
 @every_body
-def test_golden_it_begins_as_the_language_model_that_it_began_from(settings, tmp_path: Path) -> None:
-    model, base = made(tmp_path, **settings), GPT.load(tmp_path / "base")
+def test_golden_before_training_it_equals_its_base(settings, tmp_path: Path) -> None:
+    model, base = build(tmp_path, **settings), GPT.load(tmp_path / "base")
     tokens = torch.tensor([[BOS, *TOKENIZER.encode(TEXTS[0]).tolist(), EOS]])
     torch.testing.assert_close(model.log_probs(tokens), base.log_probs(tokens))
     following = model.next_log_probs(tokens[:, :4])
@@ -70,18 +70,18 @@ def test_golden_it_begins_as_the_language_model_that_it_began_from(settings, tmp
         assert torch.equal(tensor[: len(there[name])], there[name][: len(tensor)]), name
 
 
-def test_markers_are_given_and_have_no_log_prob(tmp_path: Path) -> None:
-    model, tokens = made(tmp_path), rows()
+def test_markers_have_no_log_prob(tmp_path: Path) -> None:
+    model, tokens = build(tmp_path), rows()
     scores = model.log_probs(tokens)
-    said = (tokens != PAD) & (tokens != BOS) & (tokens < V)
-    assert scores.isfinite().all() and (scores[~said] == 0).all() and (scores[said] < 0).all()
+    scored = (tokens != PAD) & (tokens != BOS) & (tokens < V)
+    assert scores.isfinite().all() and (scores[~scored] == 0).all() and (scores[scored] < 0).all()
     hidden, _ = model(tokens[:, :-1])
     loss = model.loss(hidden, tokens[:, 1:])  # of a row whose users are learnt, too
-    torch.testing.assert_close(loss, -scores.sum() / said.sum())
+    torch.testing.assert_close(loss, -scores.sum() / scored.sum())
 
 
 def test_loss_is_of_the_responses_only(tmp_path: Path) -> None:
-    model, tokens = made(tmp_path), rows()
+    model, tokens = build(tmp_path), rows()
     targets = learnt(tokens)
     scores = model.log_probs(tokens)[:, 1:]
     expected = -scores[targets != PAD].sum() / (targets != PAD).sum()
@@ -93,31 +93,29 @@ def test_loss_is_of_the_responses_only(tmp_path: Path) -> None:
 @every_body
 def test_packed_equals_single(settings, tmp_path: Path) -> None:
     """Rows of other dialogues, more padding, another order: the states of a dialogue stay what they are alone."""
-    model, tokens = made(tmp_path, **settings), rows()
+    model, tokens = build(tmp_path, **settings), rows()
     for order in ([0, 1, 2], [2, 0, 1]):
-        wide = torch.nn.functional.pad(tokens[order], (0, 5), value=PAD)
-        hidden, layout = model.packed(wide)
-        assert len(hidden) == int((wide != PAD).sum()) and torch.equal(layout.pack(wide), wide[wide != PAD])
-        together = layout.spread(hidden)
-        for place, row in enumerate(order):
+        padded = torch.nn.functional.pad(tokens[order], (0, 5), value=PAD)
+        hidden, layout = model.packed(padded)
+        assert len(hidden) == int((padded != PAD).sum()) and torch.equal(layout.pack(padded), padded[padded != PAD])
+        spread = layout.spread(hidden)
+        for index, row in enumerate(order):
             alone = tokens[row : row + 1, : int((tokens[row] != PAD).sum())]
-            torch.testing.assert_close(
-                together[place : place + 1, : alone.shape[1]], model(alone)[0], atol=1e-5, rtol=0
-            )
+            torch.testing.assert_close(spread[index : index + 1, : alone.shape[1]], model(alone)[0], atol=1e-5, rtol=0)
 
 
 @every_body
-def test_packed_states_asked_for_are_those_of_all(settings, tmp_path: Path) -> None:
+def test_packed_states_of_selected_positions_equal_those_of_all(settings, tmp_path: Path) -> None:
     """The others are not made in the last layer; states and gradients of those asked for stay what they are."""
-    model, tokens = made(tmp_path, **settings), rows()
-    asked = (tokens != PAD) & (torch.arange(tokens.shape[1]) % 3 == 1)
-    asked[1] = False
+    model, tokens = build(tmp_path, **settings), rows()
+    chosen = (tokens != PAD) & (torch.arange(tokens.shape[1]) % 3 == 1)
+    chosen[1] = False
     gradients = []
-    for choice in (None, asked):
+    for choice in (None, chosen):
         model.zero_grad()
         hidden, layout = model.packed(tokens, choice)
-        assert len(hidden) == int(((tokens != PAD) if choice is None else asked).sum())
-        states = layout.spread(hidden)[asked]
+        assert len(hidden) == int(((tokens != PAD) if choice is None else chosen).sum())
+        states = layout.spread(hidden)[chosen]
         states.sin().sum().backward()
         found = {name: one.grad.clone() for name, one in model.named_parameters() if one.grad is not None}
         gradients.append({"states": states.detach()} | found)
@@ -127,7 +125,7 @@ def test_packed_states_asked_for_are_those_of_all(settings, tmp_path: Path) -> N
 
 
 def test_packed_gradients_are_those_of_the_dialogues_one_by_one(tmp_path: Path) -> None:
-    model, tokens = made(tmp_path), rows()
+    model, tokens = build(tmp_path), rows()
     targets = learnt(tokens)
     hidden, layout = model.packed(tokens[:, :-1])
     model.loss(hidden, layout.pack(targets)).backward()
@@ -143,7 +141,7 @@ def test_packed_gradients_are_those_of_the_dialogues_one_by_one(tmp_path: Path) 
 
 
 def test_causal_what_follows_changes_nothing(tmp_path: Path) -> None:
-    model, tokens = made(tmp_path), rows()[:, :12]
+    model, tokens = build(tmp_path), rows()[:, :12]
     other = tokens.clone()
     other[:, 8:] = (other[:, 8:] + 3) % V
     torch.testing.assert_close(model(tokens)[0][:, :8], model(other)[0][:, :8])
@@ -152,7 +150,7 @@ def test_causal_what_follows_changes_nothing(tmp_path: Path) -> None:
 
 @every_body
 def test_gradient_reaches_every_parameter_the_markers_rows_among_them(settings, tmp_path: Path) -> None:
-    model, tokens = made(tmp_path, **settings).train(), rows()
+    model, tokens = build(tmp_path, **settings).train(), rows()
     hidden, layout = model.packed(tokens[:, :-1])
     model.loss(hidden, layout.pack(learnt(tokens))).backward()
     for name, parameter in model.named_parameters():
@@ -163,21 +161,21 @@ def test_gradient_reaches_every_parameter_the_markers_rows_among_them(settings, 
         assert (model.position.grad[: tokens.shape[1] - 1].abs().sum(dim=1) > 0).all()
 
 
-def test_reading_on_and_sampling_from_a_prompt(tmp_path: Path) -> None:
-    model, tokens = made(tmp_path), rows()[:1, :10]
+def test_cached_decoding_and_sampling_from_a_prompt(tmp_path: Path) -> None:
+    model, tokens = build(tmp_path), rows()[:1, :10]
     whole = model(tokens)[0]
     first, state = model.read_on(tokens[:, :6], None)
     second, _ = model.read_on(tokens[:, 6:], state)
     torch.testing.assert_close(torch.cat([first, second], dim=1), whole)
     prompts = [TEMPLATE.prompt(one[:-1]).tolist() for one in DIALOGUES]
     config = SamplingConfig(temperature=50.0, max_tokens=30)
-    said = generate_batch(model, prompts, config)
-    assert all(token < V for row in said for token in row) and any(said)
+    generated = generate_batch(model, prompts, config)
+    assert all(token < V for row in generated for token in row) and any(generated)
 
 
 def test_save_and_load_are_equal(tmp_path: Path) -> None:
     for name, settings in EVERY.items():
-        model = made(tmp_path / name, **settings)
+        model = build(tmp_path / name, **settings)
         model.save(tmp_path / name / "one")
         loaded = LanguageModel.load(tmp_path / name / "one")
         assert isinstance(loaded, InstructedGPT) and loaded.config == model.config
@@ -187,8 +185,8 @@ def test_save_and_load_are_equal(tmp_path: Path) -> None:
             assert (tmp_path / name / "one" / file).read_bytes() == (tmp_path / name / "two" / file).read_bytes()
 
 
-def test_it_grows_from_itself_and_takes_the_markers_along(tmp_path: Path) -> None:
-    model = made(tmp_path)
+def test_it_can_start_from_itself_and_keeps_the_marker_rows(tmp_path: Path) -> None:
+    model = build(tmp_path)
     model.save(tmp_path / "sft")
     TOKENIZER.save(tmp_path / "sft" / "tokenizer.json")
     again, tokenizer = begin(tmp_path / "sft", seed=9, dropout=0.25)
@@ -200,13 +198,13 @@ def test_it_grows_from_itself_and_takes_the_markers_along(tmp_path: Path) -> Non
 
 
 def test_the_same_seed_begins_with_the_same_bits(tmp_path: Path) -> None:
-    first, second = made(tmp_path), made(tmp_path)
+    first, second = build(tmp_path), build(tmp_path)
     assert torch.equal(first.embedding.weight, second.embedding.weight)
     other = begin(tmp_path / "base", seed=2)[0]
     assert not torch.equal(first.embedding.weight[V:], other.embedding.weight[V:])
 
 
-def test_what_it_cannot_begin_from_is_named(tmp_path: Path) -> None:
+def test_unsuitable_bases_raise_a_named_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="output=adaptive"):
         begin(saved_gpt(tmp_path / "adaptive", output="adaptive", tie_weights=False), seed=1)
     with pytest.raises(InputError, match=r"bert/config\.json: holds a .*BERT, not a LanguageModel"):
@@ -224,6 +222,6 @@ def test_what_it_cannot_begin_from_is_named(tmp_path: Path) -> None:
 
 
 def test_a_trial_loss_is_learnt_from(tmp_path: Path) -> None:
-    model = made(tmp_path)
+    model = build(tmp_path)
     assert model.trial_loss(2, 9).item() > 0 and model.trial_loss(2, 500).item() > 0
     assert model.products(8) < GPT(model.config, V + 3).products(8)

@@ -126,7 +126,7 @@ def test_probabilities_sum_to_one(order: int) -> None:
     assert (table[:, EOS] > 0).all() and (table[:, UNK] > 0).all()
 
 
-def test_both_doors_agree_and_padding_changes_nothing() -> None:
+def test_both_scoring_methods_agree_and_padding_changes_nothing() -> None:
     model = fitted(random_sentences(2, 20), 3, 20)
     row = torch.tensor([[BOS, 4, 6, 5, EOS, BOS, 4, 4, EOS, PAD, PAD]])
     scores = model.log_probs(row)

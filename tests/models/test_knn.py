@@ -98,12 +98,12 @@ def test_it_is_made_from_a_base_and_saved(tmp_path: Path) -> None:
             KNNConfig(temperatures=[1.0, wrong])
     settings: Any = SimpleNamespace(name="knn_lm", model=KNNConfig(neighbours=5, temperatures=[1.0]))
     train, validation = make_stream(0), make_stream(1)
-    model, made = make_tuned(tmp_path / "base", TOKENIZER, train, validation, settings=settings, run=Run(1, tmp_path))
+    model, record = make_tuned(tmp_path / "base", TOKENIZER, train, validation, settings=settings, run=Run(1, tmp_path))
     model.save(tmp_path / "model")
     loaded = LanguageModel.load(tmp_path / "model")
     batches = list(document_batches(validation))
     scores = torch.cat([loaded.log_probs(batch).flatten() for batch in batches])
-    assert made.validation_loss == pytest.approx(-float(scores[scores != 0].mean()), abs=1e-5)
+    assert record.validation_loss == pytest.approx(-float(scores[scores != 0].mean()), abs=1e-5)
     assert loaded.number_of_parameters() == small_gpt().number_of_parameters() and loaded.vocab_size == V
     make_model("lstm").save(tmp_path / "lstm")
     with pytest.raises(InputError, match="a RecurrentLM, but a KNNLM starts from a GPT"):

@@ -129,19 +129,19 @@ def test_parity_of_mamba_with_transformers():
         "dt_proj": "step",
         "out_proj": "output",
     }
-    given = {"embedding.weight": "backbone.embeddings.weight", "norm.weight": "backbone.norm_f.weight"}
+    source_of = {"embedding.weight": "backbone.embeddings.weight", "norm.weight": "backbone.norm_f.weight"}
     for layer in range(3):
         block, mixer = f"blocks.{layer}", f"backbone.layers.{layer}.mixer"
-        given |= {f"{block}.norm.weight": f"backbone.layers.{layer}.norm.weight"}
-        given |= {f"{block}.mixer.log_A": f"{mixer}.A_log", f"{block}.mixer.D": f"{mixer}.D"}
+        source_of |= {f"{block}.norm.weight": f"backbone.layers.{layer}.norm.weight"}
+        source_of |= {f"{block}.mixer.log_A": f"{mixer}.A_log", f"{block}.mixer.D": f"{mixer}.D"}
         for one, other in names.items():
             for part in ("weight", "bias"):
                 if f"{mixer}.{one}.{part}" in theirs.state_dict():
-                    given[f"{block}.mixer.{other}.{part}"] = f"{mixer}.{one}.{part}"
-    assert set(given) == set(dict(ours.named_parameters()))
+                    source_of[f"{block}.mixer.{other}.{part}"] = f"{mixer}.{one}.{part}"
+    assert set(source_of) == set(dict(ours.named_parameters()))
     weights = theirs.state_dict()
     with torch.no_grad():
-        for name, source in given.items():
+        for name, source in source_of.items():
             weights[source].add_(0.1 * torch.randn_like(weights[source]))  # no weight at its start
             ours.get_parameter(name).copy_(weights[source].view_as(ours.get_parameter(name)))
     tokens = torch.randint(4, 30, (2, 50))

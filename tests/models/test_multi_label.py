@@ -91,17 +91,17 @@ def test_parity_of_figures_with_scikit_learn() -> None:
     ]
     table: list[Prediction] = []
     page = evaluate_classifier(Says(p, names, multi_label=True), test, name="says", table=table)
-    said, scores = p >= 0.5, page.multi_label
+    chosen, scores = p >= 0.5, page.multi_label
     assert scores is not None and page.confusion == []
-    assert page.scores.accuracy == pytest.approx(accuracy_score(gold, said), abs=1e-6)  # the exact match
-    assert scores.micro_f1 == pytest.approx(f1_score(gold, said, average="micro"), abs=1e-6)
-    assert page.scores.macro_f1 == pytest.approx(f1_score(gold, said, average="macro"), abs=1e-6)
-    assert scores.label_accuracy == pytest.approx(1 - hamming_loss(gold, said), abs=1e-6)
+    assert page.scores.accuracy == pytest.approx(accuracy_score(gold, chosen), abs=1e-6)  # the exact match
+    assert scores.micro_f1 == pytest.approx(f1_score(gold, chosen, average="micro"), abs=1e-6)
+    assert page.scores.macro_f1 == pytest.approx(f1_score(gold, chosen, average="macro"), abs=1e-6)
+    assert scores.label_accuracy == pytest.approx(1 - hamming_loss(gold, chosen), abs=1e-6)
     by_label = [log_loss(own, q) for own, q in zip(gold.T, p.T, strict=True)]
     assert page.scores.cross_entropy == pytest.approx(sum(by_label), abs=1e-5)
-    assert [one.f1 for one in page.per_label] == pytest.approx(f1_score(gold, said, average=None), abs=1e-6)
-    assert scores.labels_per_text == pytest.approx(said.sum() / 80) and page.figures()["micro_f1"] == scores.micro_f1
-    assert page.right == "".join("1" if (g == s).all() else "0" for g, s in zip(gold, said, strict=True))
+    assert [one.f1 for one in page.per_label] == pytest.approx(f1_score(gold, chosen, average=None), abs=1e-6)
+    assert scores.labels_per_text == pytest.approx(chosen.sum() / 80) and page.figures()["micro_f1"] == scores.micro_f1
+    assert page.right == "".join("1" if (g == s).all() else "0" for g, s in zip(gold, chosen, strict=True))
     assert [row.right for row in table] == [one == "1" for one in page.right]
     assert type(page).model_validate_json(page.model_dump_json()) == page
 
@@ -128,7 +128,7 @@ def test_golden_probability_of_a_set_by_hand() -> None:
 def test_texts_with_one_label_and_with_several_do_not_mix() -> None:
     with pytest.raises(InputError, match=r"'one': has one label \(food\), and other texts a set.*multi_label"):
         is_multi_label([TRAIN[0], Example("one", label="food")])
-    one_label, several = (Says(np.full((1, 2), 0.5), "ab", multi_label=given) for given in (False, True))
+    one_label, several = (Says(np.full((1, 2), 0.5), "ab", multi_label=multi_label) for multi_label in (False, True))
     with pytest.raises(InputError, match=r"has a set of labels \(a\).*one label each"):
         evaluate_classifier(one_label, [Example("0", labels=("a",))], name="says")
     with pytest.raises(InputError, match=r"has one label.*a set of labels each"):
@@ -167,7 +167,7 @@ def test_parity_with_scikit_learns_one_against_the_rest(method: Any, peer: Any, 
     np.testing.assert_allclose(np.exp(model.log_probs(TEST)), wanted, atol=2e-4)
 
 
-def test_what_takes_no_sets_of_labels_says_so() -> None:
+def test_models_without_multi_label_support_raise_an_error() -> None:
     assert "gives each text one label" in str(FastText.refuses_multi_label(FastTextConfig()))
     assert "each node of a tree" in str(TreeLSTM.refuses_multi_label(TreeLSTM.Config()))
     weighed = LinearConfig(class_weights="balanced")
@@ -194,8 +194,8 @@ def network_of(name: str, bases: dict[str, Path]) -> NeuralClassifier:
     config: Any = kind.Config.model_validate(settings)
     if name in bases:
         rung: Any = SimpleNamespace(name=name, model=config)
-        grown: Any = begin(kind, rung, bases[name], len(LABELS), seed=1)[0]
-        return grown.equip(SubwordUnits(TOKENIZER), LABELS, multi_label=True).eval()  # type: ignore[no-any-return]
+        network: Any = begin(kind, rung, bases[name], len(LABELS), seed=1)[0]
+        return network.equip(SubwordUnits(TOKENIZER), LABELS, multi_label=True).eval()  # type: ignore[no-any-return]
     torch.manual_seed(1)
     return kind(config, UNITS.full_vocab_size, len(LABELS)).equip(UNITS, LABELS, multi_label=True).eval()
 
@@ -260,11 +260,11 @@ def test_training_keeps_the_weights_with_the_best_micro_f1(tmp_path: Path) -> No
         input=ReadingInput(words="whitespace"),
         training=ClassifierTraining(batch_size=16, epochs=12, lr=0.02, progress=False, validations=6),
     )
-    model, made = make(TextCNN, LABELS, TRAIN, TEST, settings=settings, run=Run(1, tmp_path))
-    rows = [row for row in made.curve if row.get("validation_loss") is not None]
+    model, record = make(TextCNN, LABELS, TRAIN, TEST, settings=settings, run=Run(1, tmp_path))
+    rows = [row for row in record.curve if row.get("validation_loss") is not None]
     best = max(rows, key=lambda row: row["validation_micro_f1"] or 0.0)
     gold, log_probs = label_sets(TEST, LABELS), model.log_probs(TEST)
     assert micro_f1(gold, decided(log_probs)) == pytest.approx(best["validation_micro_f1"])
     assert (decided(log_probs) == gold).all(axis=1).mean() == pytest.approx(best["validation_accuracy"])
-    assert -log_prob_of_sets(log_probs, gold).mean() == pytest.approx(made.validation_loss, rel=1e-5)
+    assert -log_prob_of_sets(log_probs, gold).mean() == pytest.approx(record.validation_loss, rel=1e-5)
     assert micro_f1(gold, decided(log_probs)) > 0.8

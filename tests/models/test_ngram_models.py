@@ -263,8 +263,8 @@ def test_stupid_backoff_is_its_scores_normalised() -> None:
         if not history:
             seen = counts.count([word])
             return seen / everything if seen else 0.4 / (V - 2)
-        together = counts.count([*history, word])
-        return together / counts.count(list(history)) if together else 0.4 * score_of(history[1:], word)
+        count = counts.count([*history, word])
+        return count / counts.count(list(history)) if count else 0.4 * score_of(history[1:], word)
 
     words = [UNK, *range(EOS, V)]
     for history in [(BOS,), (BOS, 4), (4, 5), (5, 4), (11, 11), (UNK, 4), (9, 10)]:
@@ -293,7 +293,7 @@ def test_closed_form_discount_golden() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_causal_padding_and_both_doors(name: str) -> None:
+def test_causal_padding_and_both_scoring_methods(name: str) -> None:
     model = fitted(name, random_sentences(2), 4)
     row = torch.tensor([[BOS, 4, 6, 5, EOS, BOS, 4, 11, 4, EOS, PAD, PAD]])
     scores = model.log_probs(row)

@@ -90,15 +90,15 @@ def check(model: NgramModel, reference: Any, wanted: list[tuple[int, ...]]) -> N
         assert row[PREDICTED].tolist() == pytest.approx(expected, abs=2e-7), history
 
 
-def with_uniform(estimator: Any, seen_counts: dict[int, int], taken: float) -> None:
-    """Give NLTK's estimator our last step: (c − D) / C + γ / V′, with D or, for Witten-Bell, T(h) in `taken`."""
+def with_uniform(estimator: Any, seen_counts: dict[int, int], discount: float) -> None:
+    """Give NLTK's estimator our last step: (c − D) / C + γ / V′, with D or, for Witten-Bell, T(h) in `discount`."""
     total, types = sum(seen_counts.values()), sum(count > 0 for count in seen_counts.values())
 
     def unigram_score(word: str) -> float:
         count = seen_counts[int(word)]
-        if math.isinf(taken):
+        if math.isinf(discount):
             return (count + types / (V - 2)) / (total + types)
-        return (count - taken) / total + taken * types / total / (V - 2)
+        return (count - discount) / total + discount * types / total / (V - 2)
 
     estimator.unigram_score = unigram_score
 

@@ -96,7 +96,7 @@ def test_pieces_keep_to_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 407, 408, 409, 5_000])
-def test_what_lies_anywhere_is_found(tmp_path: Path, size: int) -> None:
+def test_lookups_and_counts_in_parts_equal_those_in_memory(tmp_path: Path, size: int) -> None:
     """Look-ups and counts, in pieces of their own and in parts of another size."""
     rng = np.random.default_rng(size)
     numbers, values = rng.integers(0, size, 3_000), rng.random(size)
@@ -130,7 +130,7 @@ def test_memory_is_kept(tmp_path: Path) -> None:
     assert in_pieces == in_memory
 
 
-def test_a_disk_that_is_full_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_full_disk_raises_a_named_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(Serial, "whole", ROOM)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)

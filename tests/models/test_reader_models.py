@@ -58,10 +58,10 @@ def same(one: list[list[Found]], other: list[list[Found]]) -> bool:
 
 def test_golden_row_of_a_question(bases: dict[type[Any], Path]) -> None:
     network = reader(BERTSpan, bases[BERTSpan])
-    asked, ids = TOKENIZER.encode("a dog").tolist(), TOKENIZER.encode(DOG).tolist()
+    question, ids = TOKENIZER.encode("a dog").tolist(), TOKENIZER.encode(DOG).tolist()
     (row,) = network.encode(QUESTIONS[3])
-    assert row.ids.tolist() == [CLS, *asked, SEP, *ids, SEP]
-    begins = len(asked) + 2
+    assert row.ids.tolist() == [CLS, *question, SEP, *ids, SEP]
+    begins = len(question) + 2
     assert (row.begins, row.first, row.tokens) == (begins, 0, len(ids))
     assert TOKENIZER.decode(row.ids[row.start : row.end + 1]).strip() == "sleeps"
     assert (network.encode(QUESTIONS[4])[0].start, network.encode(QUESTIONS[4])[0].end) == (0, 0)
@@ -79,7 +79,7 @@ def test_golden_loss_is_that_of_the_start_and_of_the_end(bases: dict[type[Any], 
         scores = network(batch.tokens)[0].double().numpy()  # (T, 2)
     allowed = [0, *range(row.begins, row.begins + row.tokens)]
     shares = np.exp(scores[allowed]) / np.exp(scores[allowed]).sum(axis=0)
-    start, end = (allowed.index(place) for place in (row.start, row.end))
+    start, end = (allowed.index(position) for position in (row.start, row.end))
     wanted = -np.log(shares[start, 0]) - np.log(shares[end, 1])
     assert float(network.losses(batch).detach()) == pytest.approx(wanted, rel=1e-5)
     loss, _, count = network.judge(batch)
@@ -90,19 +90,19 @@ def test_golden_rows_and_loss_of_multiple_choice(bases: dict[type[Any], Path]) -
     """L3 = −log softmax(z)_y + λ · the mean over the tokens behind start."""
     network = reader(GPTChoice, bases[GPTChoice], lm_weight=0.25)
     (choice,) = network.encode(QUESTIONS[3])
-    context, asked = TOKENIZER.encode(DOG).tolist(), TOKENIZER.encode(" a dog").tolist()
+    context, question = TOKENIZER.encode(DOG).tolist(), TOKENIZER.encode(" a dog").tolist()
     options = [TOKENIZER.encode(option).tolist() for option in ("sleeps", "a dog", "")]
-    assert [row.tolist() for row in choice.rows] == [[MASK, *context, *asked, SEP, *one, CLS] for one in options]
+    assert [row.tolist() for row in choice.rows] == [[MASK, *context, *question, SEP, *one, CLS] for one in options]
     assert choice.right == 0 and network.encode(QUESTIONS[2])[0].right == 1
     batch = network.collate([choice])
     log_probs = network(batch)[0]
     assert float(log_probs.exp().sum().detach()) == pytest.approx(1, rel=1e-5)
-    told = []
+    losses = []
     for row in choice.rows:
         hidden = network.gpt(torch.from_numpy(row.astype(np.int64))[None])[0][0]
         logs = torch.log_softmax(network.gpt.head(hidden[:-1]), dim=-1)
-        told += [-float(logs[place, token].detach()) for place, token in enumerate(row[1:])]
-    wanted = -float(log_probs[0, 0].detach()) + 0.25 * np.mean(told)
+        losses += [-float(logs[position, token].detach()) for position, token in enumerate(row[1:])]
+    wanted = -float(log_probs[0, 0].detach()) + 0.25 * np.mean(losses)
     assert float(network.losses(batch).detach()) == pytest.approx(wanted, rel=1e-4)
 
 
@@ -124,12 +124,12 @@ def test_padding_and_order_change_nothing(
     bases: dict[type[Any], Path], kind: type[Any], settings: dict[str, Any]
 ) -> None:
     network = reader(kind, bases[kind], **settings)
-    asked = [*QUESTIONS, Question(f"{CAT} {CAT} {CAT}", "a dog", (), ("a dog", "the cat sees a house"))]
-    together = network.candidates(asked, 3)
-    assert same(together, [network.candidates([one], 3)[0] for one in asked])
-    assert same(together[::-1], network.candidates(asked[::-1], 3))
-    losses = [network.judge(network.collate([row]))[0] for row in rows(network, asked)]
-    assert network.judge(network.collate(rows(network, asked)))[0] == pytest.approx(sum(losses), rel=1e-4)
+    questions = [*QUESTIONS, Question(f"{CAT} {CAT} {CAT}", "a dog", (), ("a dog", "the cat sees a house"))]
+    batched = network.candidates(questions, 3)
+    assert same(batched, [network.candidates([one], 3)[0] for one in questions])
+    assert same(batched[::-1], network.candidates(questions[::-1], 3))
+    losses = [network.judge(network.collate([row]))[0] for row in rows(network, questions)]
+    assert network.judge(network.collate(rows(network, questions)))[0] == pytest.approx(sum(losses), rel=1e-4)
 
 
 @every_kind
@@ -171,8 +171,8 @@ def test_a_long_paragraph_is_read_through_windows(bases: dict[type[Any], Path]) 
     network = reader(BERTSpan, bases[BERTSpan], stride=9, longest=4)
     text = " ".join([CAT] * 6)
     start = text.rindex("the house")
-    asked = Question(text, "the dogs walk", (Answer("the house", start),))
-    found = network.encode(asked)
+    question = Question(text, "the dogs walk", (Answer("the house", start),))
+    found = network.encode(question)
     assert len(found) > 3 and all(row.length <= 64 for row in found)
     having = [row for row in found if row.start]
     assert 1 <= len(having) < len(found)
@@ -185,7 +185,7 @@ def test_a_long_paragraph_is_read_through_windows(bases: dict[type[Any], Path]) 
         part = scores[row.begins : row.begins + row.tokens]
         best.append(max(part[i, 0] + part[j, 1] for i in range(len(part)) for j in range(i, min(i + 4, len(part)))))
         none = min(none, scores[0].sum())
-    (answer,) = network.candidates([asked], 1)[0]
+    (answer,) = network.candidates([question], 1)[0]
     assert answer.score == pytest.approx(max(best) - none, abs=1e-4)
     assert text[answer.start : answer.start + len(answer.text)] == answer.text == answer.text.strip()
 
@@ -213,7 +213,7 @@ def test_an_answer_is_given_where_it_beats_none_by_the_threshold(bases: dict[typ
 
 
 @pytest.mark.parametrize("kind", [BERTSpan, GPTChoice])
-def test_a_strangers_folder_is_refused_in_one_line(
+def test_damaged_folders_are_refused_with_a_one_line_error(
     bases: dict[type[Any], Path], kind: type[Any], tmp_path: Path
 ) -> None:
     network = reader(kind, bases[kind])
@@ -222,9 +222,9 @@ def test_a_strangers_folder_is_refused_in_one_line(
     def refused(file: str, value: Any) -> None:
         good = (tmp_path / file).read_bytes()
         (tmp_path / file).write_text(json.dumps(value))
-        with little_memory(), pytest.raises(InputError) as told:
+        with little_memory(), pytest.raises(InputError) as raised:
             Reader.load(tmp_path)
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(raised.value)
         (tmp_path / file).write_bytes(good)
 
     config = json.loads((tmp_path / "config.json").read_text())
@@ -243,7 +243,7 @@ def test_a_strangers_folder_is_refused_in_one_line(
         Reader.load(tmp_path)
 
 
-def test_what_cannot_be_is_named(bases: dict[type[Any], Path]) -> None:
+def test_invalid_settings_raise_a_named_error(bases: dict[type[Any], Path]) -> None:
     with pytest.raises(InputError, match="a GPT, but a BERTSpan starts from a rung of the family encoder"):
         reader(BERTSpan, bases[GPTChoice])
     with pytest.raises(InputError, match="a BERT, but a GPTChoice starts from a GPT"):

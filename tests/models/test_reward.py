@@ -31,7 +31,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved_instructed(tmp_path_factory.mktemp("reward") / "sft")
 
 
-def grown(base: Path, **settings: Any) -> RewardModel:
+def build(base: Path, **settings: Any) -> RewardModel:
     rung = SimpleNamespace(name="reward", model=RewardModel.Config.model_validate({"dropout": 0.0} | settings))
     model = begin_reward(rung, base, seed=1)
     with torch.no_grad():
@@ -56,11 +56,11 @@ def test_golden_loss_of_four_ranked_responses() -> None:
 
 def test_golden_loss_is_the_mean_over_pairs_then_over_prompts(base: Path) -> None:
     """A prompt of six pairs counts no more than one of a single pair."""
-    model, rankings = grown(base), [RANKINGS[0], RANKINGS[5]._replace(responses=("cat", "not"), ranks=(2, 1))]
+    model, rankings = build(base), [RANKINGS[0], RANKINGS[5]._replace(responses=("cat", "not"), ranks=(2, 1))]
     found = ranking_batch(ranking_rows(TEMPLATE, rankings, 12, too_long="refuse", split="train"))
     losses = []
     for one in rankings:
-        rewards = model.rewards([(*one.prompt, Message("assistant", said)) for said in one.responses])
+        rewards = model.rewards([(*one.prompt, Message("assistant", answer)) for answer in one.responses])
         losses.append(np.mean([-np.log(1 / (1 + np.exp(rewards[lose] - rewards[win]))) for win, lose in one.pairs()]))
     loss = pairwise_loss(model(found.tokens), found.better, found.worse, found.weights)
     assert loss.item() == pytest.approx(np.mean(losses), rel=1e-5)
@@ -74,7 +74,7 @@ def test_golden_gradient_of_a_pair_is_how_wrong_it_is() -> None:
 
 
 def test_shapes_and_the_reward_is_read_at_the_last_end(base: Path) -> None:
-    model, found = grown(base), batch()
+    model, found = build(base), batch()
     rewards = model(found.tokens)
     assert rewards.shape == (len(found.tokens),) and rewards.dtype == torch.float32
     whole = InstructedGPT.load(base)
@@ -86,7 +86,7 @@ def test_shapes_and_the_reward_is_read_at_the_last_end(base: Path) -> None:
 
 def test_golden_likelihood_of_the_last_response_is_added(base: Path) -> None:
     """a Σ log P of the tokens behind the last ASSISTANT, EOS included, by the InstructedGPT itself, token by token."""
-    model, plain, whole = grown(base, likelihood=True), grown(base), InstructedGPT.load(base).eval()
+    model, plain, whole = build(base, likelihood=True), build(base), InstructedGPT.load(base).eval()
     two = torch.from_numpy(
         TEMPLATE.row([*asked("say"), Message("assistant", "cat"), *DIALOGUES[0].messages]).ids
     ).long()
@@ -94,23 +94,23 @@ def test_golden_likelihood_of_the_last_response_is_added(base: Path) -> None:
         own = tokens[tokens != PAD]
         begin = int((own == whole.markers.assistant).nonzero()[-1]) + 1
         log_probs = torch.log_softmax(whole.head(whole(own[None])[0][0]), dim=-1)  # (T, V)
-        said = sum(log_probs[t - 1, own[t]].item() for t in range(begin, len(own)))
+        log_prob = sum(log_probs[t - 1, own[t]].item() for t in range(begin, len(own)))
         difference = (model(own[None]) - plain(own[None])).item()
-        assert difference == pytest.approx(model.a.item() * said, abs=1e-4)
+        assert difference == pytest.approx(model.a.item() * log_prob, abs=1e-4)
 
 
 @pytest.mark.parametrize("likelihood", [False, True])
 def test_padding_and_the_rest_of_the_batch_change_nothing(likelihood: bool, base: Path) -> None:
-    model, tokens = grown(base, likelihood=likelihood), batch().tokens
-    wide = torch.nn.functional.pad(tokens, (0, 12 - tokens.shape[1]), value=PAD)
-    torch.testing.assert_close(model(wide), model(tokens), atol=1e-5, rtol=0)
+    model, tokens = build(base, likelihood=likelihood), batch().tokens
+    padded = torch.nn.functional.pad(tokens, (0, 12 - tokens.shape[1]), value=PAD)
+    torch.testing.assert_close(model(padded), model(tokens), atol=1e-5, rtol=0)
     for row, reward in zip(tokens, model(tokens), strict=True):
         torch.testing.assert_close(model(row[row != PAD][None])[0], reward, atol=1e-5, rtol=0)
 
 
 def test_causal_the_last_word_is_read_and_nothing_behind_it(base: Path) -> None:
-    model = grown(base)
-    one, other = (model.rewards([dialogue("say cat", said).messages])[0] for said in ("cat", "dog"))
+    model = build(base)
+    one, other = (model.rewards([dialogue("say cat", answer).messages])[0] for answer in ("cat", "dog"))
     assert one != other
     cut = torch.tensor([TEMPLATE.row(DIALOGUES[0].messages).ids[:-1].tolist()])
     assert model(cut).isfinite().all()  # a response that was cut off before its EOS: the state at its last token
@@ -118,7 +118,7 @@ def test_causal_the_last_word_is_read_and_nothing_behind_it(base: Path) -> None:
 
 @pytest.mark.parametrize("likelihood", [False, True])
 def test_gradient_reaches_every_parameter_that_a_difference_depends_on(likelihood: bool, base: Path) -> None:
-    model, found = grown(base, likelihood=likelihood).train(), batch()
+    model, found = build(base, likelihood=likelihood).train(), batch()
     pairwise_loss(model(found.tokens), found.better, found.worse, found.weights).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -132,21 +132,21 @@ def test_gradient_reaches_every_parameter_that_a_difference_depends_on(likelihoo
 def test_the_body_is_the_base_s_and_so_many_layers_are_transferred(base: Path) -> None:
     there = InstructedGPT.load(base).state_dict()
     for number in (0, 1, 2):
-        found = grown(base, layers_transferred=number).gpt.state_dict()
+        found = build(base, layers_transferred=number).gpt.state_dict()
         same = {int(n.split(".")[1]) for n in found if n.endswith("expand.weight") and torch.equal(found[n], there[n])}
         assert same == set(range(number))
         assert torch.equal(found["embedding.weight"], there["embedding.weight"])
-    fresh = grown(base, pretrained=False).gpt.state_dict()
+    fresh = build(base, pretrained=False).gpt.state_dict()
     assert not torch.equal(fresh["embedding.weight"], there["embedding.weight"])
-    assert grown(base, body_dropout=0.3).gpt.config.dropout == 0.3
+    assert build(base, body_dropout=0.3).gpt.config.dropout == 0.3
 
 
 def test_demonstrations_have_a_mean_reward_of_nought(base: Path) -> None:
-    model, shown = grown(base), [one.messages for one in DIALOGUES]
-    before = model.rewards(shown)
+    model, dialogues = build(base), [one.messages for one in DIALOGUES]
+    before = model.rewards(dialogues)
     assert abs(before.mean()) > 1e-3
-    model.centre(shown)
-    after = model.rewards(shown)
+    model.centre(dialogues)
+    after = model.rewards(dialogues)
     assert abs(after.mean()) < 1e-6 and np.allclose(after - after[0], before - before[0], atol=1e-6)
     with pytest.raises(InputError, match="no demonstration"):
         model.centre([])
@@ -154,18 +154,18 @@ def test_demonstrations_have_a_mean_reward_of_nought(base: Path) -> None:
 
 @pytest.mark.parametrize("likelihood", [False, True])
 def test_save_and_load_need_no_base(likelihood: bool, base: Path, tmp_path: Path) -> None:
-    model, shown = grown(base, likelihood=likelihood), [one.messages for one in DIALOGUES]
-    model.centre(shown)
+    model, dialogues = build(base, likelihood=likelihood), [one.messages for one in DIALOGUES]
+    model.centre(dialogues)
     model.save(tmp_path / "one")
     loaded = RewardModel.load(tmp_path / "one")
-    np.testing.assert_array_equal(loaded.rewards(shown), model.rewards(shown))
+    np.testing.assert_array_equal(loaded.rewards(dialogues), model.rewards(dialogues))
     loaded.save(tmp_path / "two")
     for file in ("config.json", "model.safetensors", "tokenizer.json"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
 def test_a_policy_of_another_tokenizer_is_refused(base: Path) -> None:
-    model = grown(base)
+    model = build(base)
     model.check_policy(Tokenizer.load(base / "tokenizer.json"), "ppo")
     words = ["cat", "dog", "king", "queen", "say", "twice", "please", "not"]
     for other in (words[::-1], [*words[:-1], "bird"]):  # as many tokens, other ids; another word
@@ -176,20 +176,20 @@ def test_a_policy_of_another_tokenizer_is_refused(base: Path) -> None:
             model.check_policy(tokenizer, "ppo")
 
 
-def test_what_cannot_be_is_named(base: Path, tmp_path: Path) -> None:
+def test_invalid_settings_raise_a_named_error(base: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a GPT, but a RewardModel starts from an InstructedGPT"):
-        grown(saved_gpt(tmp_path / "gpt"))
+        build(saved_gpt(tmp_path / "gpt"))
     with pytest.raises(InputError, match=r"layers_transferred=3, but its base has 2"):
-        grown(base, layers_transferred=3)
+        build(base, layers_transferred=3)
     with pytest.raises(InputError, match=r"model\.body: null"):
         RewardModel(RewardModel.Config(), V + 3)
     with pytest.raises(InputError, match="exceed the reward model's context of 12"):
-        grown(base).rewards([(*asked("say " * 10), Message("assistant", "cat"))])
+        build(base).rewards([(*asked("say " * 10), Message("assistant", "cat"))])
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
-def test_a_stranger_s_folder_is_read_or_refused(file: str, base: Path, tmp_path: Path) -> None:
-    grown(base).save(tmp_path / "m")
+def test_fuzz_damaged_folders_are_read_or_refused(file: str, base: Path, tmp_path: Path) -> None:
+    build(base).save(tmp_path / "m")
     path = tmp_path / "m" / file
     data = path.read_bytes()
     for what in (b"", data[: len(data) // 2], b"\xff\xfe" * 50, b"[]", data + b"\0\0"):
@@ -201,8 +201,8 @@ def test_a_stranger_s_folder_is_read_or_refused(file: str, base: Path, tmp_path:
         RewardModel.load(tmp_path / "m")
 
 
-def test_a_stranger_s_sizes_and_tokenizer_are_refused(base: Path, tmp_path: Path) -> None:
-    grown(base).save(tmp_path / "m")
+def test_sizes_and_tokenizers_that_do_not_fit_are_refused(base: Path, tmp_path: Path) -> None:
+    build(base).save(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
     text = path.read_text()
     for changes in ({"vocab_size": 10**8}, {"vocab_size": 3}, {"vocab_size": -1}, {"config": {}}, {"config": None}):
@@ -216,6 +216,6 @@ def test_a_stranger_s_sizes_and_tokenizer_are_refused(base: Path, tmp_path: Path
 
 
 def test_a_trial_loss_is_learnt_from(base: Path) -> None:
-    assert grown(base).trial_loss(3, 9).item() > 0
+    assert build(base).trial_loss(3, 9).item() > 0
     # the output layer stays: V words more for each token
-    assert grown(base, likelihood=True).products(8) - grown(base).products(8) == 8 * V * grown(base).gpt.config.width
+    assert build(base, likelihood=True).products(8) - build(base).products(8) == 8 * V * build(base).gpt.config.width

@@ -23,7 +23,7 @@ from langladder.text.labelled.questions import Answer, Question
 TEXT = "Anna ate the apple. Peter saw the pear."
 
 
-def made(**settings: Any) -> SlidingWindow:
+def build(**settings: Any) -> SlidingWindow:
     return SlidingWindow(SlidingWindow.Config.model_validate(settings))
 
 
@@ -51,9 +51,9 @@ def test_golden_words_keep_their_marks_in_every_form() -> None:
 
 def test_an_answer_is_found_in_another_form() -> None:
     context = "लड़का किताब देखता है। लड़की ठण्डा पानी पीती है।"
-    (found,) = made().candidates([Question(context, "किताब कौन देखता है?")], 9)
+    (found,) = build().candidates([Question(context, "किताब कौन देखता है?")], 9)
     assert (found[0].text, found[0].start) == ("लड़का", 0)
-    other = made().candidates([Question(context, "कि\u00adताब कौन \u200eदेखता है?")], 9)[0]
+    other = build().candidates([Question(context, "कि\u00adताब कौन \u200eदेखता है?")], 9)[0]
     assert other == found
 
 
@@ -70,26 +70,26 @@ def test_an_answer_is_found_in_another_form() -> None:
     ids=["Chinese", "Lao", "Lao with spaces", "Lao with zero-width spaces", "Tibetan", "Korean"],
 )
 def test_golden_words_of_scripts_without_spaces(context: str, question: str, longest: int, answer: str) -> None:
-    (found,) = made(longest=longest).candidates([Question(context, question)], 99)
+    (found,) = build(longest=longest).candidates([Question(context, question)], 99)
     assert answer in {one.text for one in found if one.score == found[0].score}
     assert all(context[one.start :].startswith(one.text) for one in found)
-    chosen = made(options=True).candidates([Question(context, question, (), (answer, "ໂຣມ"))], 1)[0]
+    chosen = build(options=True).candidates([Question(context, question, (), (answer, "ໂຣມ"))], 1)[0]
     assert chosen[0].text == answer
 
 
 def test_golden_spans_stand_in_the_sentence_most_like_the_question() -> None:
     """'ate', 'the', 'apple' and their two pairs are 5 of the 7 of 'who ate the apple'."""
-    found = made().candidates([Question(TEXT, "Who ate the apple?")], 9)[0]
+    found = build().candidates([Question(TEXT, "Who ate the apple?")], 9)[0]
     assert (found[0].text, found[0].start) == ("Anna", 0)
     assert found[0].score == pytest.approx(5 / 7)
     assert {one.text for one in found[1:]} == {"Peter", "saw", "pear"} and found[1].score == pytest.approx(1 / 7)
-    longer = made(longest=2).candidates([Question(TEXT, "Who ate the apple?")], 9)[0]
+    longer = build(longest=2).candidates([Question(TEXT, "Who ate the apple?")], 9)[0]
     assert "Peter saw" in {one.text for one in longer} and longer[0].text == "Anna"
 
 
 def test_of_options_the_one_beside_the_question_s_words() -> None:
     options = ("pear", "apple", "")
-    network = made(options=True)
+    network = build(options=True)
     found = network.candidates([Question(TEXT, "What did Anna eat?", (), options)], 9)[0]
     assert [one.text for one in found] == ["apple", "pear"] and found[0].start == -1
     with pytest.raises(InputError, match=r"set model\.options to false"):
@@ -97,20 +97,20 @@ def test_of_options_the_one_beside_the_question_s_words() -> None:
 
 
 def test_the_threshold_says_when_there_is_no_answer() -> None:
-    asked = [Question(TEXT, "Who ate the apple?", (Answer("Anna", 0),)), Question(TEXT, "Where is Rome?")]
+    questions = [Question(TEXT, "Who ate the apple?", (Answer("Anna", 0),)), Question(TEXT, "Where is Rome?")]
     settings = SimpleNamespace(model=SlidingWindow.Config())
-    model, made_so = make(SlidingWindow, asked, asked, settings=settings)
+    model, made_so = make(SlidingWindow, questions, questions, settings=settings)
     assert model.threshold == pytest.approx(5 / 14) and model.number_of_parameters() == 1
-    assert [some[0].text for some in model.answers(asked)] == ["Anna", ""] and made_so.curve == []
-    always, _ = make(SlidingWindow, asked[:1], asked, settings=settings)
-    assert always.threshold is None and always.answers(asked[1:])[0][0].text
+    assert [some[0].text for some in model.answers(questions)] == ["Anna", ""] and made_so.curve == []
+    always, _ = make(SlidingWindow, questions[:1], questions, settings=settings)
+    assert always.threshold is None and always.answers(questions[1:])[0][0].text
     with pytest.raises(InputError, match="no training question"):
         make(SlidingWindow, [], [], settings=settings)
     assert always.answers([Question("...", "who ?")])[0][0].text == ""  # nothing that could be one
 
 
 def test_save_and_load_and_what_is_refused(tmp_path: Path) -> None:
-    model = made(longest=3)
+    model = build(longest=3)
     model.threshold = 0.25
     model.save(tmp_path)
     loaded = Reader.load(tmp_path)

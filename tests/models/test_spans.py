@@ -32,9 +32,9 @@ def test_every_token_is_in_a_window_and_no_window_is_too_long(stride: int) -> No
 
 def test_golden_tokens_that_cover_an_answer() -> None:
     """'un|believ|able  dogs': a part of a word takes the whole token, white space no token."""
-    places = np.array([[0, 2], [2, 8], [8, 12], [13, 13], [14, 18]])
-    assert covering(places, 2, 12) == (1, 2) and covering(places, 5, 9) == (1, 2)
-    assert covering(places, 12, 14) is None and covering(places, 14, 15) == (4, 4)
+    spans = np.array([[0, 2], [2, 8], [8, 12], [13, 13], [14, 18]])
+    assert covering(spans, 2, 12) == (1, 2) and covering(spans, 5, 9) == (1, 2)
+    assert covering(spans, 12, 14) is None and covering(spans, 14, 15) == (4, 4)
 
 
 def test_golden_best_span() -> None:

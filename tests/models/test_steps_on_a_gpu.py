@@ -42,8 +42,8 @@ def gpt() -> tuple[torch.nn.Module, Step]:
 
 def bert() -> tuple[torch.nn.Module, Step]:
     model = BERT(BERTConfig(**SIZES, context=8, dropout=0.1, next_sentence=True), V)
-    places, words = torch.tensor([1, 3, 8]), torch.tensor([10, 12, 20])
-    parts = [TOKENS, torch.zeros_like(TOKENS), places, words, torch.tensor([0, 1])]
+    positions, words = torch.tensor([1, 3, 8]), torch.tensor([10, 12, 20])
+    parts = [TOKENS, torch.zeros_like(TOKENS), positions, words, torch.tensor([0, 1])]
 
     def step(device: str) -> torch.Tensor:
         words, pairs = model.losses(Masked(*(part.to(device) for part in parts)))
@@ -100,7 +100,7 @@ def test_a_step_is_one_graph(make: Any) -> None:
 
 
 @MAKERS
-def test_it_is_the_step_of_a_processor(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_step_equals_a_cpu_step(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     model, step = make()
     without_dropout(model)
@@ -115,7 +115,7 @@ def test_it_is_the_step_of_a_processor(make: Any, monkeypatch: pytest.MonkeyPatc
         torch.testing.assert_close(other, plain, rtol=1e-4, atol=1e-6)
 
 
-def test_words_that_are_never_said_are_left_out_on_a_gpu_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_excluded_words_are_left_out_on_a_gpu_too(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     layer = TextOutput(width=8, vocab_size=10, unsaid=3)
     hidden, targets = torch.randn(6, 8), torch.arange(6)

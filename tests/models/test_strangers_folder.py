@@ -1,4 +1,4 @@
-"""A model folder from elsewhere: whatever its files say, it is read, or refused in one line that names the file."""
+"""Untrusted model folders: each is loaded, or refused with a one-line error that names the file."""
 
 import json
 import subprocess
@@ -60,7 +60,7 @@ def make(family: str, folder: Path) -> None:
         TOKENIZER.save(folder / name)
 
 
-def told(family: str, folder: Path) -> tuple[int, str]:
+def load(family: str, folder: Path) -> tuple[int, str]:
     """Exit code and what stands on stderr; no command reads the recogniser, so its loader is asked."""
     commands = {"translator": ["translate", str(folder), "a b"], "vectors": ["neighbours", str(folder), "a"]}
     with little_memory():
@@ -77,7 +77,7 @@ def told(family: str, folder: Path) -> tuple[int, str]:
 
 def refused(family: str, folder: Path) -> str:
     """The one line by which the folder is refused; it names the folder."""
-    code, text = told(family, folder)
+    code, text = load(family, folder)
     assert code == 2, (code, text)
     assert text.startswith("Error: ") and text.count("\n") == 1 and str(folder) in text, text
     return text
@@ -149,7 +149,7 @@ def test_a_tampered_description_is_refused_in_one_line(tmp_path: Path, family: s
     make(family, tmp_path / "m")
     path = description(family, tmp_path / "m")
     text = path.read_text(encoding="utf-8")
-    assert told(family, tmp_path / "m")[0] == 0
+    assert load(family, tmp_path / "m")[0] == 0
     for name, change in (EVERYWHERE if family == "vectors" else EVERYWHERE | MODELS).items():
         path.write_text(change(family, text), encoding="utf-8")
         assert path.name in refused(family, tmp_path / "m"), name
@@ -175,7 +175,7 @@ def test_files_that_are_none_are_refused(tmp_path: Path, family: str) -> None:
         refused(family, tmp_path / "m")
         path.rmdir()
         path.write_bytes(data)
-    assert told(family, tmp_path / "m")[0] == 0
+    assert load(family, tmp_path / "m")[0] == 0
 
 
 def arrays_file(family: str, folder: Path) -> Path:
@@ -214,7 +214,7 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, family: str) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "place", "value"),
+    ("name", "index", "value"),
     [
         ("starts", 0, 0), ("starts", 1, 10**9), ("starts", 2, -5), ("starts", -1, 1), ("words", -1, 10**6),
         ("words", -1, -1), ("levels", 0, 1), ("levels", 1, 3), ("levels", 2, 10**12), ("levels", -1, 5),
@@ -222,28 +222,28 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, family: str) ->
     ],
 )  # fmt: skip
 def test_tables_of_n_grams_that_lead_out_of_themselves_are_refused(
-    tmp_path: Path, name: str, place: int, value: float
+    tmp_path: Path, name: str, index: int, value: float
 ) -> None:
     make("n-gram", tmp_path / "m")
     path = tmp_path / "m" / "model.safetensors"
     arrays = load_file(path)
-    arrays[name][place] = value
+    arrays[name][index] = value
     save_file(arrays, path)
     assert "do not fit" in refused("n-gram", tmp_path / "m")
 
 
 @pytest.mark.parametrize(
-    ("part", "place", "value"), [("indices", 0, 99), ("indices", 0, -1), ("indptr", 1, 99), ("shape", 1, 10**12)]
+    ("part", "index", "value"), [("indices", 0, 99), ("indices", 0, -1), ("indptr", 1, 99), ("shape", 1, 10**12)]
 )
 def test_sparse_vectors_that_lead_out_of_themselves_are_refused(
-    tmp_path: Path, part: str, place: int, value: int
+    tmp_path: Path, part: str, index: int, value: int
 ) -> None:
     from scipy.sparse import csr_matrix
 
     WordVectors(["a", "b"], csr_matrix(np.eye(2, 3, dtype=np.float32))).save(tmp_path / "m")
     path = tmp_path / "m" / "vectors.safetensors"
     arrays = load_file(path)
-    arrays[part][place] = value
+    arrays[part][index] = value
     save_file(arrays, path)
     assert "sparse matrix" in refused("vectors", tmp_path / "m")
 
@@ -260,8 +260,8 @@ def test_a_tokenizer_with_rules_of_its_own_is_refused(tmp_path: Path, key: str) 
     make("recurrent", tmp_path / "m")
     path = tmp_path / "m" / "tokenizer.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: rules[key]}))
-    said = "normalizer: not a sequence of normalisation steps" if key == "normalizer" else f"other: {key}"
-    assert said in refused("recurrent", tmp_path / "m")
+    message = "normalizer: not a sequence of normalisation steps" if key == "normalizer" else f"other: {key}"
+    assert message in refused("recurrent", tmp_path / "m")
 
 
 @pytest.mark.parametrize("family", ["recurrent", "gpt", "translator", "n-gram"])
@@ -300,9 +300,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     command = [sys.executable, "-c", code, str(tmp_path), *folders]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    *lines, grown = result.stdout.split()
+    *lines, peak = result.stdout.split()
     assert lines == ["refused"] * 4
-    assert int(grown) * (1 if sys.platform == "darwin" else 1024) < 64 * 2**20
+    assert int(peak) * (1 if sys.platform == "darwin" else 1024) < 64 * 2**20
 
 
 def test_a_link_is_followed_like_the_file_itself(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_a_link_is_followed_like_the_file_itself(tmp_path: Path) -> None:
     path = tmp_path / "m" / "model.safetensors"
     path.replace(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")  # as DVC may store it
-    assert told("recurrent", tmp_path / "m")[0] == 0
+    assert load("recurrent", tmp_path / "m")[0] == 0
     path.unlink()
     path.symlink_to("/etc/passwd")
     assert "root:" not in refused("recurrent", tmp_path / "m")

@@ -72,7 +72,7 @@ def test_most_frequent_tag_and_its_probability():
     assert model.tag([("run", "the")]) == [["V", "D"]]
 
 
-def test_endings_tell_of_unknown_words():
+def test_suffixes_predict_tags_of_unknown_words():
     model = fitted(MostFrequentTag, tagged("walking/V talking/V king/N nation/N station/N Paris/P"), ["N", "P", "V"])
     assert model.tag([("singing", "ration", "Doris")]) == [["V", "N", "P"]]
     frequent = fitted(MostFrequentTag, tagged("walking/V talking/V king/N a/V"), ["N", "V"], unknown="frequent")

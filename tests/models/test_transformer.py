@@ -116,14 +116,14 @@ def test_parity_of_fused_kernel_and_equation(scaled: bool) -> None:
     attention = MultiHeadAttention(width=24, heads=3, dropout=0.0, scaled=scaled)
     x, memory = torch.randn(2, 5, 24), torch.randn(2, 7, 24)
     mask = torch.tensor([[True] * 7, [True] * 4 + [False] * 3])
-    asked, seen = Layout.of(torch.ones(2, 5, dtype=torch.bool)), Layout.of(mask)
+    layout, seen = Layout.of(torch.ones(2, 5, dtype=torch.bool)), Layout.of(mask)
     mixed, weights = attention.forward_equation(x, *attention.keys_values(memory), mask[:, None, None])
-    assert_close(attention(asked.pack(x), seen.pack(memory), asked, seen), asked.pack(mixed))
+    assert_close(attention(layout.pack(x), seen.pack(memory), layout, seen), layout.pack(mixed))
     assert_close(weights.sum(-1), torch.ones(2, 3, 5))
     assert (weights[1, :, :, 4:] == 0).all()
     triangle = torch.ones(5, 5, dtype=torch.bool).tril()
     masked, _ = attention.forward_equation(x, *attention.keys_values(x), triangle)
-    assert_close(attention(asked.pack(x), asked.pack(x), asked, asked, causal=True), asked.pack(masked))
+    assert_close(attention(layout.pack(x), layout.pack(x), layout, layout, causal=True), layout.pack(masked))
     last, _ = attention.forward_equation(x[:, -1:], *attention.keys_values(x), None)
     assert_close(attention.forward_cached(x[:, -1:], *attention.keys_values(x)), last)
 
@@ -166,7 +166,7 @@ def test_golden_named_sizes(preset: str, parameters: int, paper: float) -> None:
         assert layers == 6 * (3_152_384 + 4_204_032)
 
 
-def test_presets_fill_in_what_is_not_said() -> None:
+def test_presets_fill_in_settings_that_are_not_set() -> None:
     config = TransformerConfig.model_validate({"preset": "big", "layers": 2, "heads": 8})
     assert (config.width, config.layers, config.heads, config.dropout) == (1024, 2, 8, 0.3)
     assert TransformerConfig.model_validate(config.model_dump()) == config
@@ -206,8 +206,8 @@ def test_golden_words_and_positions_are_added() -> None:
 
 def test_positions_beyond_the_table() -> None:
     words = torch.zeros(1, 9, dtype=torch.int64)
-    grown = TokenEmbedding(2, 4, positions="sinusoidal", max_length=2, dropout=0.0)
-    assert_close(grown(words)[0] - 2 * grown.word.weight[0], sinusoidal(9, 4), atol=1e-6, rtol=0)
+    embedding = TokenEmbedding(2, 4, positions="sinusoidal", max_length=2, dropout=0.0)
+    assert_close(embedding(words)[0] - 2 * embedding.word.weight[0], sinusoidal(9, 4), atol=1e-6, rtol=0)
     learned = TokenEmbedding(2, 4, positions="learned", max_length=3, dropout=0.0)(words)[0]
     assert torch.equal(learned[2:], learned[2].expand(7, 4)) and not torch.equal(learned[1], learned[2])
 

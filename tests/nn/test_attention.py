@@ -66,8 +66,8 @@ def test_parity_additive_equals_concat_score() -> None:
     first, second = (attention.scores(query, attention.keys(memory)) for attention in (additive, concat))
     torch.testing.assert_close(first, second)
     # the equation word for word: v_aᵀ tanh(W_a [q ; h_j])
-    asked, held = query.unsqueeze(2).expand(-1, -1, 6, -1), memory.unsqueeze(1).expand(-1, 3, -1, -1)
-    expected = torch.tanh(torch.cat([asked, held], dim=-1) @ concat.join.weight.T) @ concat.v
+    queries, held = query.unsqueeze(2).expand(-1, -1, 6, -1), memory.unsqueeze(1).expand(-1, 3, -1, -1)
+    expected = torch.tanh(torch.cat([queries, held], dim=-1) @ concat.join.weight.T) @ concat.v
     torch.testing.assert_close(second, expected)
 
 

@@ -14,7 +14,7 @@ from langladder.nn.crf import CRF, Allowed, log_partition
 K, T = 3, 4
 
 
-def made(seed=0, tags=K, spread=1.0, forbid=False) -> CRF:
+def build_crf(seed=0, tags=K, spread=1.0, forbid=False) -> CRF:
     torch.manual_seed(seed)
     crf = CRF(tags)
     for parameter in crf.parameters():
@@ -41,7 +41,7 @@ def enumerated(crf, emissions) -> dict[tuple[int, ...], float]:
 @pytest.mark.parametrize("forbid", [False, True])
 @pytest.mark.parametrize("spread", [1.0, 60.0, 2000.0])  # sums of exponentials; at the border; in logarithms
 def test_partition_viterbi_and_marginals_are_those_of_enumeration(forbid, spread):
-    crf = made(forbid=forbid, spread=min(spread, 40))
+    crf = build_crf(forbid=forbid, spread=min(spread, 40))
     lengths = torch.tensor([T, 1, 3])
     emissions = torch.randn(3, T, K, dtype=torch.float64) * spread
     log_z, (paths, best), p = (
@@ -69,7 +69,7 @@ def test_partition_viterbi_and_marginals_are_those_of_enumeration(forbid, spread
 @pytest.mark.parametrize("forbid", [False, True])
 @pytest.mark.parametrize("spread", [1.0, 130.0])
 def test_gradients_are_those_of_finite_differences(forbid, spread):
-    crf = made(forbid=forbid)
+    crf = build_crf(forbid=forbid)
     lengths, tags = torch.tensor([T, 2]), torch.tensor([[0, 1, 0, 0], [1, 0, 0, 0]])
     emissions = torch.randn(2, T, K, dtype=torch.float64) * spread
     emissions.requires_grad_()
@@ -85,7 +85,7 @@ def test_gradients_are_those_of_finite_differences(forbid, spread):
 
 @pytest.mark.parametrize("spread", [1.0, 130.0])
 def test_kernels_and_equations_agree_with_their_gradients(spread):
-    crf = made(forbid=True)
+    crf = build_crf(forbid=True)
     lengths = torch.tensor([T, 2, 1])
     emissions = (torch.randn(3, T, K, dtype=torch.float64) * spread).requires_grad_()
     inputs = [emissions, *crf.parameters()]
@@ -147,7 +147,7 @@ def test_golden_two_tags_by_hand():
 
 
 def test_padding_changes_nothing():
-    crf = made()
+    crf = build_crf()
     lengths, tags = torch.tensor([2, 4]), torch.randint(K, (2, 4))
     emissions = torch.randn(2, 4, K, dtype=torch.float64)
     other, others = emissions.clone(), tags.clone()
@@ -158,7 +158,7 @@ def test_padding_changes_nothing():
 
 
 def test_a_forbidden_path_has_no_probability_and_gives_no_nan():
-    crf = made(forbid=True)
+    crf = build_crf(forbid=True)
     emissions = torch.randn(1, 2, K, dtype=torch.float64, requires_grad=True)
     loss = crf(emissions, torch.tensor([[0, 2]]), torch.tensor([2]))
     assert loss.item() == math.inf
@@ -178,7 +178,7 @@ def test_no_allowed_path_at_all():
 
 
 def test_same_bits_in_every_run_and_float32_close_to_float64():
-    crf = made(tags=9).float()
+    crf = build_crf(tags=9).float()
     emissions, tags, lengths = torch.randn(8, 20, 9), torch.randint(9, (8, 20)), torch.randint(1, 21, (8,))
     first, second = crf(emissions, tags, lengths), crf(emissions, tags, lengths)
     assert torch.equal(first, second) and first.dtype == torch.float32
@@ -186,6 +186,6 @@ def test_same_bits_in_every_run_and_float32_close_to_float64():
 
 
 def test_an_empty_row_is_refused():
-    crf = made()
+    crf = build_crf()
     with pytest.raises(InputError, match="0 … 2: a row must have 1 to 2 words"):
         crf(torch.zeros(2, 2, K), torch.zeros(2, 2, dtype=torch.int64), torch.tensor([2, 0]))

@@ -67,8 +67,8 @@ def test_gradients_become_the_parameters_own_without_a_copy():
     layer = SoftmaxOutput(width=3, vocab_size=7)
     hidden, targets = torch.randn(5, 3, requires_grad=True), torch.arange(5)
     loss = layer.loss(hidden, targets) / 5
-    made = loss.grad_fn.next_functions[0][0].grads[1].data_ptr()
+    pointer = loss.grad_fn.next_functions[0][0].grads[1].data_ptr()
     loss.backward(retain_graph=True)
-    assert layer.weight.grad.data_ptr() == made
+    assert layer.weight.grad.data_ptr() == pointer
     with pytest.raises(RuntimeError, match="once"):
         loss.backward()

@@ -159,7 +159,7 @@ def test_nce_by_exhaustion():
 
 
 def test_nce_learns_a_normalised_distribution():
-    """One context, known probabilities: the optimum of NCE is log P itself, normaliser 1, without being told to."""
+    """One context, known probabilities: the optimum of NCE is log P itself, normaliser 1, without a constraint."""
     torch.manual_seed(0)
     layer = NoiseContrastive(width=1, vocab_size=5, samples=400, noise="uniform")
     truth = torch.tensor([0.4, 0.3, 0.15, 0.1, 0.05])

@@ -1,4 +1,4 @@
-"""Poolings: the notes' numbers, masks, and what happens where a text is shorter than what is kept."""
+"""Pooling: the numbers of the notes, masks, and texts that are shorter than the number of kept values."""
 
 import pytest
 import torch
@@ -41,10 +41,10 @@ def test_padding_changes_nothing_and_gets_no_gradient(kind: Pooling) -> None:
     other = c.clone()
     other[0, 3:] = 100.0
     other.requires_grad_(True)
-    together = pool(other, mask)
-    assert together.shape == (2, pool.width)
-    torch.testing.assert_close(together[:1], alone)
-    together.sum().backward()
+    batched = pool(other, mask)
+    assert batched.shape == (2, pool.width)
+    torch.testing.assert_close(batched[:1], alone)
+    batched.sum().backward()
     assert other.grad is not None and (other.grad[0, 3:] == 0).all() and other.grad.isfinite().all()
 
 

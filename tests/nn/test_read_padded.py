@@ -22,10 +22,10 @@ def test_parity_with_packed_rows_and_padding_changes_nothing(kind: Any, both: bo
     states, ends = read_padded(rnn, x, lengths)
     torch.testing.assert_close(states * mask, packed)
     torch.testing.assert_close(ends, last)
-    given = torch.randn_like(packed)
+    weights = torch.randn_like(packed)
     found = []
     for h, end in ((packed, last), (states * mask, ends)):
-        loss = (h * given).sum() + (end**2).sum()
+        loss = (h * weights).sum() + (end**2).sum()
         found.append(torch.autograd.grad(loss, [x, *rnn.parameters()]))
     for own, other in zip(*found, strict=True):
         torch.testing.assert_close(own, other)

@@ -93,7 +93,7 @@ def test_gradients_of_the_peepholes_are_those_of_finite_differences():
     shapes = ((2, 12), (2, 3), (2, 3), (3, 3))
     driven, h, c, p = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
     weights = CellWeights(torch.zeros(12, 1), torch.randn(12, 3, dtype=torch.float64), torch.zeros(12))
-    assert torch.autograd.gradcheck(lambda *given: peephole_step(*given[:3], weights, given[3]), (driven, h, c, p))
+    assert torch.autograd.gradcheck(lambda *inputs: peephole_step(*inputs[:3], weights, inputs[3]), (driven, h, c, p))
 
 
 def test_golden_parameters_are_1_to_3_to_4():

@@ -62,7 +62,7 @@ def test_parity_of_blocks_and_banded_equation(length):
 
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("window", [None, 2, 5, 40])
-def test_reading_on_from_the_past_equals_reading_anew(window, grouped):
+def test_parity_of_cached_and_uncached_attention(window, grouped):
     """Grouped queries are turned, too: keys that a band drops do not change where the others stand."""
     torch.manual_seed(0)
     more = {"key_value_heads": 1, "rotary": Rotary(13, 4, 10.0)} if grouped else {}
@@ -135,7 +135,7 @@ def test_shift_of_positions_is_a_rotation():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_padding_changes_nothing_nor_do_rows_beside(causal):
-    """Packed rows give what padded ones do by the equation, and what a row's neighbours hold does not matter."""
+    """Packed rows equal padded ones by the equation; other rows of the batch change nothing."""
     torch.manual_seed(0)
     mask = torch.arange(9) < torch.tensor([[9], [4], [6]])
     attention = MultiHeadAttention(width=32, heads=2, dropout=0.0)

@@ -60,10 +60,10 @@ def test_parity_with_torch(padding: Padding) -> None:
         zeros = width - 1 if padding == "wide" else padding
         reference = nn.functional.conv1d(x.transpose(1, 2), weight.transpose(1, 2), bias, padding=zeros).transpose(1, 2)
         torch.testing.assert_close(c, reference)
-        given = torch.randn_like(c)
+        gradient = torch.randn_like(c)
         for own, other in zip(
-            torch.autograd.grad(c, (x, weight), given, retain_graph=True),
-            torch.autograd.grad(reference, (x, weight), given),
+            torch.autograd.grad(c, (x, weight), gradient, retain_graph=True),
+            torch.autograd.grad(reference, (x, weight), gradient),
             strict=True,
         ):
             torch.testing.assert_close(own, other)

@@ -15,8 +15,8 @@ from langladder.text.labelled.labelled import Tree, parse_tree, tree_of_heads
 
 CELLS: dict[str, Callable[[], TreeCell]] = {
     "child-sum": lambda: ChildSumCell(input_width=3, width=4),
-    "n-ary": lambda: NaryCell(input_width=3, width=4, places=3),
-    "n-ary, notes": lambda: NaryCell(input_width=3, width=4, places=3, variant="notes"),
+    "n-ary": lambda: NaryCell(input_width=3, width=4, max_children=3),
+    "n-ary, notes": lambda: NaryCell(input_width=3, width=4, max_children=3, variant="notes"),
 }
 every_cell = pytest.mark.parametrize("name", CELLS)
 # sat ← cat ← {the, on ← mat ← the}
@@ -35,7 +35,7 @@ def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
-def made(name: str) -> TreeCell:
+def build_cell(name: str) -> TreeCell:
     torch.manual_seed(0)
     cell = CELLS[name]()
     with torch.no_grad():
@@ -55,13 +55,13 @@ def words(trees: list[Tree]) -> list[torch.Tensor]:
 
 def by_height(cell: TreeCell, trees: list[Tree], x: list[torch.Tensor]) -> list[torch.Tensor]:
     """h of the nodes of each tree, in its own order."""
-    together = forest(trees)
-    rows = torch.stack([x[tree][place] for tree, place in together.word.tolist()])
-    h, _ = read_forest(cell, rows, together)
+    joined = forest(trees)
+    rows = torch.stack([x[tree][index] for tree, index in joined.word.tolist()])
+    h, _ = read_forest(cell, rows, joined)
     found = []
     for number in range(len(trees)):
-        own = (together.tree == number).nonzero()[:, 0]
-        found.append(h[own[together.place[own].argsort()]])
+        own = (joined.tree == number).nonzero()[:, 0]
+        found.append(h[own[joined.position[own].argsort()]])
     return found
 
 
@@ -90,16 +90,16 @@ def by_recursion(cell: TreeCell, tree: Tree, x: torch.Tensor) -> torch.Tensor:
 
 @every_cell
 def test_parity_of_heights_with_a_loop_over_nodes(name: str) -> None:
-    cell, x = made(name), words(TREES)
-    together = by_height(cell, TREES, x)
+    cell, x = build_cell(name), words(TREES)
+    batched = by_height(cell, TREES, x)
     single = [by_recursion(cell, tree, rows) for tree, rows in zip(TREES, x, strict=True)]
-    given = [torch.randn_like(h) for h in single]
+    weights = [torch.randn_like(h) for h in single]
     grads = []
-    for found in (together, single):
-        loss = sum((h * g).sum() for h, g in zip(found, given, strict=True))
+    for found in (batched, single):
+        loss = sum((h * g).sum() for h, g in zip(found, weights, strict=True))
         assert isinstance(loss, torch.Tensor)
         grads.append(torch.autograd.grad(loss, [*x, *cell.parameters()]))
-    for a, b in zip((*together, *grads[0]), (*single, *grads[1]), strict=True):
+    for a, b in zip((*batched, *grads[0]), (*single, *grads[1]), strict=True):
         torch.testing.assert_close(a, b)
 
 
@@ -160,7 +160,7 @@ def test_parity_of_a_chain_with_the_sequence_lstm() -> None:
         lstm.bias_ih_l0.copy_(torch.cat([b_i, b_f, b_u, b_o]))
         lstm.bias_hh_l0.zero_()
     x = torch.randn(7, 3)
-    chain = tree_of_heads([f"w{place}" for place in range(7)], [*range(2, 8), 0])
+    chain = tree_of_heads([f"w{index}" for index in range(7)], [*range(2, 8), 0])
     (found,) = by_height(cell, [chain], [x])
     torch.testing.assert_close(found, lstm(x[None])[0][0])
 
@@ -168,7 +168,7 @@ def test_parity_of_a_chain_with_the_sequence_lstm() -> None:
 @every_cell
 def test_order_of_children(name: str) -> None:
     """Child-sum does not see it; N-ary does."""
-    cell, x = made(name), torch.randn(3, 3)
+    cell, x = build_cell(name), torch.randn(3, 3)
     (there,) = by_height(cell, [parse_tree("((a) (b) (c))")], [x])
     (back,) = by_height(cell, [parse_tree("((a) (b) (c))")], [x.flip(0)])
     assert torch.allclose(there[-1], back[-1], atol=1e-6) == (name == "child-sum")
@@ -182,22 +182,22 @@ def test_golden_parameters() -> None:
 
     D, H, N = 300, 150, 2
     assert count(ChildSumCell(input_width=D, width=H)) == 4 * H * (D + H + 1) == 270_600
-    paper = NaryCell(input_width=D, width=H, places=N)
+    paper = NaryCell(input_width=D, width=H, max_children=N)
     assert count(paper) == 4 * H * (D + 1) + (3 + N) * N * H * H == 405_600
-    notes = NaryCell(input_width=D, width=H, places=N, variant="notes")
+    notes = NaryCell(input_width=D, width=H, max_children=N, variant="notes")
     assert count(notes) == (3 + N) * (H * (D + 1) + H * H) == 338_250
 
 
 def test_forest_keeps_words_labels_and_roots() -> None:
-    together = forest(TREES)
-    assert len(together.label) == sum(len(tree) for tree in TREES)
-    assert together.tree[together.roots].tolist() == [0, 1, 2, 3, 4]
-    assert together.label[together.roots].tolist() == [3, 1, -1, 1, -1]
+    joined = forest(TREES)
+    assert len(joined.label) == sum(len(tree) for tree in TREES)
+    assert joined.tree[joined.roots].tolist() == [0, 1, 2, 3, 4]
+    assert joined.label[joined.roots].tolist() == [3, 1, -1, 1, -1]
     for number, tree in enumerate(TREES):
-        own = (together.tree == number).nonzero()[:, 0]
-        own = own[together.place[own].argsort()]
+        own = (joined.tree == number).nonzero()[:, 0]
+        own = own[joined.position[own].argsort()]
         wanted = [-1 if label is None else LABELS[label] for label in tree.label]
-        assert together.label[own].tolist() == wanted
-        assert together.word[together.word[:, 0] == number, 1].sort().values.tolist() == list(range(len(tree.words)))
-    nodes = [height.last - height.first for height in together.heights]
+        assert joined.label[own].tolist() == wanted
+        assert joined.word[joined.word[:, 0] == number, 1].sort().values.tolist() == list(range(len(tree.words)))
+    nodes = [height.last - height.first for height in joined.heights]
     assert nodes == np.bincount([height for tree in TREES for height in tree.heights]).tolist()

@@ -25,7 +25,7 @@ PLATFORMS = {
 Metadata = Callable[[str], list[str] | None]  # a package's requirements; None: not known here
 
 
-def place(python: str, platform: str) -> dict[str, str]:
+def marker_values(python: str, platform: str) -> dict[str, str]:
     """What markers see there."""
     return PLATFORMS[platform] | {
         "python_version": python,
@@ -99,5 +99,5 @@ def unmet(wanted: list[str], locked: dict[str, str], where: dict[str, str], meta
     return problems
 
 
-def places() -> list[tuple[str, str]]:
+def environments() -> list[tuple[str, str]]:
     return [(python, platform) for python in PYTHONS for platform in PLATFORMS]

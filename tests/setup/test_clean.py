@@ -30,37 +30,37 @@ def test_clean_leaves_what_the_pipeline_did_not_make(tmp_path: Path) -> None:
     )
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "mine.yaml").touch()
-    made, mine = [], [tmp_path / "conf" / "mine.yaml", tmp_path / "ladders" / "mine.txt"]
-    for place in (tmp_path, *(tmp_path / "ladders" / name for name in ("full", "history"))):
+    outputs, mine = [], [tmp_path / "conf" / "mine.yaml", tmp_path / "ladders" / "mine.txt"]
+    for work in (tmp_path, *(tmp_path / "ladders" / name for name in ("full", "history"))):
         folders = [path.rstrip("/") for path in outs if not path.startswith(("reports/ladder", "reports/index"))]
-        made += [place / folder / "made" for folder in folders]
-        made += [place / "reports" / name for name in ("ladder.json", "ladder.md", "timings.json", "index.html")]
-        made += [place / "resolved" / "made"]
-        mine += [place / folder / "mine" / "notes.txt" for folder in ("data", "models", "reports")]
-        mine += [place / "mine.txt", place / "params.yaml", place / "dvc.lock"]
-    for file in (*made, *mine):
+        outputs += [work / folder / "made" for folder in folders]
+        outputs += [work / "reports" / name for name in ("ladder.json", "ladder.md", "timings.json", "index.html")]
+        outputs += [work / "resolved" / "made"]
+        mine += [work / folder / "mine" / "notes.txt" for folder in ("data", "models", "reports")]
+        mine += [work / "mine.txt", work / "params.yaml", work / "dvc.lock"]
+    for file in (*outputs, *mine):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     (tmp_path / "ladders" / "full" / "conf").symlink_to("../../conf")
     make_clean(tmp_path)
     left = sorted(path for path in tmp_path.rglob("*") if path.is_file() and "full/conf" not in str(path))
     left = [path for path in left if "__pycache__" not in str(path)]
-    assert len(made) > 30 and left == sorted([*(tmp_path / name for name in NEEDED), *mine])
+    assert len(outputs) > 30 and left == sorted([*(tmp_path / name for name in NEEDED), *mine])
     full = tmp_path / "ladders" / "full"
     assert not (full / "metrics").exists() and (full / "conf").is_dir()
     make_clean(tmp_path)
 
 
-def test_of_outputs_the_files_of_the_user_and_edited_ones_stay_and_are_named(tmp_path: Path) -> None:
+def test_edited_outputs_and_files_of_the_user_are_kept_and_named(tmp_path: Path) -> None:
     run, job = "outputs/train_lm/2026-11-27_09-00-00", "multirun/train_lm/2026-11-27_09-00-00/lm=gpt,seed=1"
     listed = ["outputs/lessons/one.ipynb", "outputs/lessons/two.ipynb", "outputs/publish/models/a.json"]
-    made = [*listed, "outputs/across.md", "outputs/lessons/.executed/one-0123456789abcdef.ipynb"]
-    made += [f"{run}/.hydra/config.yaml", f"{run}/models/lm/gpt/config.json", f"{run}/train_lm.log"]
-    made += [f"{job}/.hydra/config.yaml", f"{job}/metrics/lm/gpt.json", f"{Path(job).parent}/multirun.yaml"]
-    made += ["ladders/full/outputs/across.csv"]
+    outputs = [*listed, "outputs/across.md", "outputs/lessons/.executed/one-0123456789abcdef.ipynb"]
+    outputs += [f"{run}/.hydra/config.yaml", f"{run}/models/lm/gpt/config.json", f"{run}/train_lm.log"]
+    outputs += [f"{job}/.hydra/config.yaml", f"{job}/metrics/lm/gpt.json", f"{Path(job).parent}/multirun.yaml"]
+    outputs += ["ladders/full/outputs/across.csv"]
     mine = ["outputs/thesis.txt", f"{run}/notes.txt", f"{job}/drawing.svg", "outputs/models/lm/mine/config.json"]
     mine += ["outputs/publish/CNAME", "outputs/lessons/one-edited.ipynb", "ladders/full/outputs/mine.txt"]
-    for name in (*made, *mine):
+    for name in (*outputs, *mine):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     for folder in ("lessons", "publish"):
@@ -69,7 +69,7 @@ def test_of_outputs_the_files_of_the_user_and_edited_ones_stay_and_are_named(tmp
     (tmp_path / listed[1]).write_text("with my answers")
     printed = make_clean(tmp_path)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert left & {*made, *mine} == {*mine, listed[1]}
+    assert left & {*outputs, *mine} == {*mine, listed[1]}
     assert "outputs/lessons/SHA256SUMS" not in left and not (tmp_path / job / ".hydra").exists()
     assert all(f"  {name}\n" in printed for name in (*mine, listed[1]))
     for name in (*mine, listed[1]):

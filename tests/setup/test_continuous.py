@@ -26,21 +26,21 @@ def run_ci(folder: Path, failing: str) -> tuple[int, list[str], str]:
 
 
 def test_everything_that_is_promised_is_run(tmp_path: Path) -> None:
-    code, made, output = run_ci(tmp_path, failing="nothing")
+    code, steps, output = run_ci(tmp_path, failing="nothing")
     assert code == 0
     promised = re.findall(r"(?m)^(test[a-z-]*|lint):", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    assert set(made) == {"setup", *promised}
-    assert len(re.findall(r"(?m)^[^=\n]* ok +\d+ s$", output)) == len(made)
+    assert set(steps) == {"setup", *promised}
+    assert len(re.findall(r"(?m)^[^=\n]* ok +\d+ s$", output)) == len(steps)
 
 
 @pytest.mark.parametrize("failing", ["lint", "test", "test-full"])
-def test_a_failure_is_told_and_stops_no_other_step(failing: str, tmp_path: Path) -> None:
-    code, made, output = run_ci(tmp_path, failing)
+def test_a_failure_is_reported_and_stops_no_other_step(failing: str, tmp_path: Path) -> None:
+    code, steps, output = run_ci(tmp_path, failing)
     assert code == 1
-    assert made[-1] == "test-long" and len(made) == 8
+    assert steps[-1] == "test-long" and len(steps) == 8
     assert len(re.findall(r"(?m)^[^=\n]* FAILED +\d+ s$", output)) == 1
 
 
 def test_without_an_environment_nothing_else_is_tried(tmp_path: Path) -> None:
-    code, made, _ = run_ci(tmp_path, failing="setup")
-    assert code == 1 and made == ["setup"]
+    code, steps, _ = run_ci(tmp_path, failing="setup")
+    assert code == 1 and steps == ["setup"]

@@ -40,9 +40,7 @@ def imports(tree: ast.AST, guarded: bool = False) -> Iterator[tuple[str, bool]]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module.split(".")[0], safe
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "importorskip":
-            yield from (
-                (str(given.value).split(".")[0], True) for given in node.args if isinstance(given, ast.Constant)
-            )
+            yield from ((str(part.value).split(".")[0], True) for part in node.args if isinstance(part, ast.Constant))
         yield from imports(node, safe)
 
 
@@ -101,8 +99,8 @@ def test_what_the_library_and_the_pipeline_import_is_declared(room: str, extra: 
     required = {key: files for key, files in found.items() if not key[1]}
     optional = {key: files for key, files in found.items() if key[1]}
     assert not undeclared(required, names(declared(*extra)))
-    aside = {name for one, several in ASIDE.items() for name in several & names(declared(one))}
-    assert not undeclared(optional, names(declared(*extra)) | aside | BESIDE)
+    separate = {name for one, several in ASIDE.items() for name in several & names(declared(one))}
+    assert not undeclared(optional, names(declared(*extra)) | separate | BESIDE)
 
 
 @pytest.mark.parametrize(("room", "extra"), [("src", ()), ("pipeline", ("pipeline",))])

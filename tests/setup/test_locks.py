@@ -15,9 +15,9 @@ from lock_files import (
     PROJECT,
     TORCH_BUILD,
     declared,
+    environments,
+    marker_values,
     pins,
-    place,
-    places,
     read_hashes,
     read_lock,
     unmet,
@@ -53,17 +53,17 @@ def test_the_locks_name_each_package_once() -> None:
     assert sorted(names) == sorted(set(names))
 
 
-@pytest.mark.parametrize(("python", "platform"), places())
+@pytest.mark.parametrize(("python", "platform"), environments())
 def test_every_requirement_is_locked(python: str, platform: str) -> None:
     """By the metadata of the packages installed here, their markers read as there."""
-    where = place(python, platform)
+    where = marker_values(python, platform)
     assert not unmet(declared("pipeline"), pins(LOCKS[:1], where), where, installed_requirements)
     assert not unmet(declared("dev", "bench"), pins(LOCKS[:2], where), where, installed_requirements)
     assert not unmet(declared(*LOCKED_EXTRAS), pins(LOCKS, where), where, installed_requirements)
 
 
 def test_a_pin_that_is_missing_or_too_old_is_found() -> None:
-    where = place("3.12", "Linux x86_64")
+    where = marker_values("3.12", "Linux x86_64")
     locked = pins(LOCKS[:1], where)
     without = {name: version for name, version in locked.items() if name != "markupsafe"}
     assert any(

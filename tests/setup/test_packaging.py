@@ -63,18 +63,18 @@ def test_the_image_has_stages_no_rights_and_what_it_copies() -> None:
     words = instructions((ROOT / "Dockerfile").read_text(encoding="utf-8"))
     known = {"ARG", "FROM", "ENV", "WORKDIR", "COPY", "RUN", "USER", "CMD"}
     assert {name for name, _ in words} == known
-    stages = [place for place, (name, _) in enumerate(words) if name == "FROM"]
+    stages = [index for index, (name, _) in enumerate(words) if name == "FROM"]
     assert len(stages) == 2 and ("ARG", "TORCH=cpu") in words
-    [base] = [said for name, said in words if name == "ARG" and said.startswith("PYTHON=")]
+    [base] = [rest for name, rest in words if name == "ARG" and rest.startswith("PYTHON=")]
     assert re.search(r"@sha256:[0-9a-f]{64}$", base) and all(
         words[at][1].startswith("python:${PYTHON}") for at in stages
     )
     last = words[stages[-1] :]
-    users = [said for name, said in last if name == "USER"]
+    users = [rest for name, rest in last if name == "USER"]
     assert users == ["1000"] and last.index(("USER", "1000")) < last.index(("CMD", '["make", "repro"]'))
-    for name, said in words:
-        sources = [] if name != "COPY" or "--from" in said else [part for part in said.split()[:-1] if part[:2] != "--"]
-        assert all((ROOT / source).exists() for source in sources), said
+    for name, rest in words:
+        sources = [] if name != "COPY" or "--from" in rest else [part for part in rest.split()[:-1] if part[:2] != "--"]
+        assert all((ROOT / source).exists() for source in sources), rest
 
 
 def test_the_image_is_made_without_what_git_ignores() -> None:
@@ -142,5 +142,5 @@ def test_links_and_targets_are_there(name: str) -> None:
     targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8")))
     assert set(re.findall(r"\bmake ([a-z-]+)\b(?=[ `,)\n])", text)) - {"needs"} <= targets
     extras = set(re.findall(r"(?m)^\| ((?:`\w+`(?:, )?)+) \|", text)) if name.startswith("docs") else set()
-    said = {extra for cell in extras for extra in re.findall(r"`(\w+)`", cell)}
-    assert not said or said == set(PROJECT["optional-dependencies"])
+    extra_names = {extra for cell in extras for extra in re.findall(r"`(\w+)`", cell)}
+    assert not extra_names or extra_names == set(PROJECT["optional-dependencies"])

@@ -11,7 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lock_files import LOCKED_EXTRAS, LOCKS, PLATFORMS, PYTHONS, TORCH_BUILD, declared, pins, place, read_hashes, unmet
+from lock_files import (
+    LOCKED_EXTRAS,
+    LOCKS,
+    PLATFORMS,
+    PYTHONS,
+    TORCH_BUILD,
+    declared,
+    marker_values,
+    pins,
+    read_hashes,
+    unmet,
+)
 from packaging.utils import canonicalize_name
 
 from pipeline import ROOT
@@ -63,12 +74,14 @@ def resolve(environment: dict[str, str], report: Path, python: str, platform: st
 
 
 @pytest.mark.parametrize(("python", "platform"), list(zip(PYTHONS, reversed(PLATFORMS), strict=True)))
-def test_what_is_locked_closes(python: str, platform: str, environment: dict[str, str], tmp_path: Path) -> None:
+def test_locked_packages_meet_each_others_requirements(
+    python: str, platform: str, environment: dict[str, str], tmp_path: Path
+) -> None:
     """A wheel of each pin is there, and each requirement of each of them has its pin.
 
-    Each Python and each platform once: a place takes pip most of a minute.
+    Each Python and each platform once: an environment takes pip most of a minute.
     """
-    where = place(python, platform)
+    where = marker_values(python, platform)
     locked = pins(LOCKS, where)
     wanted = tmp_path / "wanted.txt"
     wanted.write_text("\n".join(f"{name}=={version}" for name, version in locked.items() if name not in SOURCES))
@@ -83,7 +96,7 @@ def test_what_is_locked_closes(python: str, platform: str, environment: dict[str
 @pytest.mark.parametrize("python", PYTHONS)
 def test_torch_finds_what_its_build_depends_on(python: str, environment: dict[str, str], tmp_path: Path) -> None:
     """As set-up asks for it: with dependencies, at the lock's versions; beyond the lock only the build's own."""
-    locked = pins(LOCKS[:1], place(python, "Linux x86_64"))
+    locked = pins(LOCKS[:1], marker_values(python, "Linux x86_64"))
     constraints = tmp_path / "constraints.txt"
     constraints.write_text("\n".join(read_hashes(LOCKS[0])))
     words = ["-c", str(constraints), f"torch=={locked['torch']}"]

@@ -63,7 +63,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def elsewhere(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Python of an environment with the wheel, and everything that is installed here but the checkout."""
     folder = tmp_path_factory.mktemp("clean") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
@@ -123,31 +123,31 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
-def test_commands_run_without_the_pipelines_tools(elsewhere: Path, tmp_path: Path) -> None:
+def test_commands_run_without_the_pipelines_tools(wheel_python: Path, tmp_path: Path) -> None:
     model = saved(tmp_path / "gpt")
-    where = run(elsewhere, tmp_path, "-c", "import langladder; print(langladder.__file__)", refused=True)
-    assert str(elsewhere.parent.parent) in where.stdout, where.stderr
+    where = run(wheel_python, tmp_path, "-c", "import langladder; print(langladder.__file__)", refused=True)
+    assert str(wheel_python.parent.parent) in where.stdout, where.stderr
     for tool in ("mlflow", "dvc", "hydra", "omegaconf"):
-        assert run(elsewhere, tmp_path, "-c", f"import {tool}", refused=True).returncode == 1
-    assert "langladder neighbours" in run(elsewhere, tmp_path, "-m", "langladder", "--help", refused=True).stdout
-    scored = run(elsewhere, tmp_path, "-m", "langladder", "score", str(model), LINES[0], "--json", refused=True)
+        assert run(wheel_python, tmp_path, "-c", f"import {tool}", refused=True).returncode == 1
+    assert "langladder neighbours" in run(wheel_python, tmp_path, "-m", "langladder", "--help", refused=True).stdout
+    scored = run(wheel_python, tmp_path, "-m", "langladder", "score", str(model), LINES[0], "--json", refused=True)
     assert scored.returncode == 0, scored.stderr
     bits = json.loads(scored.stdout)["models"][0]["sentences"][0]["bits"]
     assert bits == _load_pyfunc(model).predict([{"text": LINES[0]}])[0]["bits"]
 
 
-def test_every_module_is_imported_without_the_pipelines_tools(elsewhere: Path, tmp_path: Path) -> None:
+def test_every_module_is_imported_without_the_pipelines_tools(wheel_python: Path, tmp_path: Path) -> None:
     code = (
         "import importlib, pkgutil, langladder\n"
         "names = [one.name for one in pkgutil.walk_packages(langladder.__path__, 'langladder.')]\n"
         "[importlib.import_module(name) for name in names if not name.endswith('__main__')]\n"
         "print(len(names))"
     )
-    done = run(elsewhere, tmp_path, "-c", code, refused=True)
+    done = run(wheel_python, tmp_path, "-c", code, refused=True)
     assert done.returncode == 0 and int(done.stdout) > 300, done.stderr
 
 
-def test_mlflow_loads_and_serves_a_model_where_the_wheel_is(elsewhere: Path, tmp_path: Path) -> None:
+def test_mlflow_loads_and_serves_a_model_where_the_wheel_is(wheel_python: Path, tmp_path: Path) -> None:
     folder, out = saved(tmp_path / "models" / "lm" / "gpt"), tmp_path / "logged"
     (folder / "provenance.json").write_text('{"fingerprint": "x", "inputs": {}, "settings": {}}')
     expected = _load_pyfunc(folder).predict([{"text": line} for line in LINES])
@@ -161,16 +161,16 @@ def test_mlflow_loads_and_serves_a_model_where_the_wheel_is(elsewhere: Path, tmp
         f"print(langladder.__file__, json.dumps(mlflow.pyfunc.load_model({str(out)!r})"
         f".predict(pandas.DataFrame({{'text': {LINES!r}}})).to_dict('records')), sep='\\n')"
     )
-    done = run(elsewhere, tmp_path, "-c", code)
+    done = run(wheel_python, tmp_path, "-c", code)
     assert done.returncode == 0, done.stderr
-    place, answers = done.stdout.splitlines()[-2:]
-    assert str(elsewhere.parent.parent) in place and json.loads(answers) == expected
+    path, answers = done.stdout.splitlines()[-2:]
+    assert str(wheel_python.parent.parent) in path and json.loads(answers) == expected
     address = f"sqlite:///{tmp_path / 'registry.db'}"
     client = MlflowClient(address)
     client.create_registered_model("lm-gpt")
     client.create_model_version("lm-gpt", out.as_uri())
     client.set_registered_model_alias("lm-gpt", "champion", "1")
-    assert served(elsewhere, tmp_path, "models:/lm-gpt@champion", address) == expected
+    assert served(wheel_python, tmp_path, "models:/lm-gpt@champion", address) == expected
 
 
 def served(python: Path, where: Path, model: str, registry: str) -> list[dict[str, object]]:
@@ -249,8 +249,8 @@ class Project:
 
 
 @pytest.fixture(scope="module")
-def project(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Reviews of one's own, and what DVC has made of them."""
+def project(wheel_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with reviews of a user, reproduced by DVC."""
     above = tmp_path_factory.mktemp("user")
     random, words = Random(1), {"5": ["lovely", "moving", "bright"], "1": ["dull", "weak", "cold"]}
     lines = ["review;stars"]
@@ -258,14 +258,14 @@ def project(elsewhere: Path, tmp_path_factory: pytest.TempPathFactory) -> Projec
         stars = random.choice("15")
         lines.append(f"the film number {number} is {random.choice(words[stars])} to me .;{stars}")
     (above / "reviews.csv").write_text("\n".join(lines) + "\n")
-    made = Project(elsewhere, above / "mine")
-    said = made.run("langladder", "new", "mine", "--data", "reviews.csv", where=above)
-    assert "read as labels (text: 'review', label: 'stars', delimiter: ';')" in said
-    made.edit("params.yaml", "size: small ", "size: tiny ")
-    made.edit("params.yaml", "debug: none", "debug: fast")
-    ran = made.repro()
+    new_project = Project(wheel_python, above / "mine")
+    printed = new_project.run("langladder", "new", "mine", "--data", "reviews.csv", where=above)
+    assert "read as labels (text: 'review', label: 'stars', delimiter: ';')" in printed
+    new_project.edit("params.yaml", "size: small ", "size: tiny ")
+    new_project.edit("params.yaml", "debug: none", "debug: fast")
+    ran = new_project.repro()
     assert {"corpus@labels", "train_classifier@textcnn", "evaluate_classifier@logistic", "report"} <= ran
-    return made
+    return new_project
 
 
 def test_a_project_of_one_s_own_runs_the_installed_stages(project: Project) -> None:
@@ -302,16 +302,16 @@ def test_a_file_of_one_s_own_conf_comes_before_the_installed_one(project: Projec
 
 def test_messages_name_what_this_user_has(project: Project, tmp_path: Path) -> None:
     project.edit("params.yaml", "size: tiny", "size: tinny")
-    said = project.run("python", "-m", "pipeline.resolve", refused=True)
-    assert "conf/size/" in said and "site-packages/pipeline/project/conf: copy a file" in said
+    message = project.run("python", "-m", "pipeline.resolve", refused=True)
+    assert "conf/size/" in message and "site-packages/pipeline/project/conf: copy a file" in message
     project.edit("params.yaml", "size: tinny", "size: tiny")
     project.edit("requirements.txt", "==", "==9")
     assert "new --update" in project.run("python", "-m", "pipeline.resolve", refused=True)
     project.run("langladder", "new", "--update", ".")
     assert project.repro() == set()
-    said = project.run("python", "-m", "pipeline.train", "lm", refused=True, where=tmp_path)
-    assert said.startswith("langladder: no dvc.yaml in ") and len(said.splitlines()) == 1
+    message = project.run("python", "-m", "pipeline.train", "lm", refused=True, where=tmp_path)
+    assert message.startswith("langladder: no dvc.yaml in ") and len(message.splitlines()) == 1
     project.environment["PYTHONPATH"] = str(next(project.python.parent.parent.glob("lib/python*/site-packages")))
-    said = project.run("python", "-S", "-m", "pipeline.resolve", refused=True)  # -S: the wheel is all that there is
+    message = project.run("python", "-S", "-m", "pipeline.resolve", refused=True)  # -S: the wheel is all that there is
     del project.environment["PYTHONPATH"]
-    assert "pip install 'langladder[pipeline]'" in said and len(said.splitlines()) == 1
+    assert "pip install 'langladder[pipeline]'" in message and len(message.splitlines()) == 1

@@ -50,12 +50,12 @@ def _language_model(kind: str, folder: Path, **more: Any) -> Any:
     for module in model.modules():
         vars(module).update(dict.fromkeys({"p", "dropout"} & set(vars(module)), 0.0))
     config = LMTrainingConfig(**settings(batch_size=4, **more))
-    made = train_language_model(model, make_stream(0), make_stream(1), config, Run(1, folder))
+    result = train_language_model(model, make_stream(0), make_stream(1), config, Run(1, folder))
     assert all(type(parameter) is torch.nn.Parameter for parameter in model.parameters())  # whole, to be saved as ever
     if first():
         best = read_checkpoint(folder / "best.safetensors")["state_dict"]
         assert all(torch.equal(best[f"model.{name}"], value) for name, value in model.state_dict().items())
-    return made
+    return result
 
 
 def lstm(folder: Path) -> Any:
@@ -129,7 +129,7 @@ def classifier(folder: Path) -> Any:
     chosen = test_classification.settings(batch_size=4, max_steps=16, epochs=None, validations=3, accelerator="cpu")
     chosen.model = chosen.model.model_copy(update={"dropout": 0.0})
     train = test_classification.DATA[:13]
-    _, made = make_classifier(
+    _, result = make_classifier(
         MeanEmbedding,
         test_classification.LABELS,
         train,
@@ -137,7 +137,7 @@ def classifier(folder: Path) -> Any:
         settings=chosen,
         run=Run(1, folder),
     )
-    return made
+    return result
 
 
 def tagger(folder: Path) -> Any:
@@ -145,8 +145,8 @@ def tagger(folder: Path) -> Any:
     values = test_tagging.SHORT | {"max_steps": 10, "word_dropout": 0.0, "batch_size": 4}
     chosen = test_tagging.chosen(model={"dropout": 0.0}, **values)
     corpus = test_tagging.corpus()
-    _, made = make_tagger(RecurrentTagger, test_tagging.TAGS, corpus, corpus[:3], settings=chosen, run=Run(1, folder))
-    return made
+    _, result = make_tagger(RecurrentTagger, test_tagging.TAGS, corpus, corpus[:3], settings=chosen, run=Run(1, folder))
+    return result
 
 
 KINDS: dict[str, tuple[Callable[[Path], Any], type[Task]]] = {
@@ -205,8 +205,8 @@ def start(folder: Path, work: list[str]) -> None:
 
 
 def _one(folder: Path, work: list[str], rank: int, port: int) -> None:
-    said = {"WORLD_SIZE": "2", "RANK": str(rank), "LOCAL_RANK": str(rank), "MASTER_PORT": str(port)}
-    os.environ |= said | {"MASTER_ADDR": "127.0.0.1"}
+    variables = {"WORLD_SIZE": "2", "RANK": str(rank), "LOCAL_RANK": str(rank), "MASTER_PORT": str(port)}
+    os.environ |= variables | {"MASTER_ADDR": "127.0.0.1"}
     for each in work:
         found = run(each, folder)
         if found and first():

@@ -49,8 +49,8 @@ def make_pairs(count: int, seed: int) -> list[TokenPair]:
     random = np.random.default_rng(seed)
     pairs = []
     for number in range(count):
-        said = random.integers(8, V, size=random.integers(1, 5)).tolist()
-        pairs.append(TokenPair(ASK[number % len(ASK)], [*said, WANTED], [*said, 6]))
+        answer = random.integers(8, V, size=random.integers(1, 5)).tolist()
+        pairs.append(TokenPair(ASK[number % len(ASK)], [*answer, WANTED], [*answer, 6]))
     return pairs
 
 

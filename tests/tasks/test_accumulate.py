@@ -28,9 +28,9 @@ class Groups(StepBatches[PairBatch]):
         self.pairs, self.groups = pairs, groups
 
     def train(self, step: int) -> PairBatch:
-        round_, place = divmod(step, len(self.groups))
-        start = round_ * sum(self.groups) + sum(self.groups[:place])
-        rows = torch.arange(start, start + self.groups[place]) % len(self.pairs.source)
+        round_, group = divmod(step, len(self.groups))
+        start = round_ * sum(self.groups) + sum(self.groups[:group])
+        rows = torch.arange(start, start + self.groups[group]) % len(self.pairs.source)
         return collate(self.pairs, rows.numpy())
 
     def validation(self) -> list[PairBatch]:
@@ -55,8 +55,8 @@ def small_pairs() -> PairStream:
 def trained(pairs: PairStream, groups: list[int], work: Path) -> tuple[Transformer, TrainingResult]:
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(width=16, layers=1, heads=2, dropout=0.0), V, V)
-    shown = {"progress": False, "log_every": 1, "accelerator": "cpu", "precision": "fp32"}
-    config = TranslationTraining(max_steps=5, optimizer="sgd", lr=0.5, accumulate=len(groups), clip_norm=0.5, **shown)
+    quiet = {"progress": False, "log_every": 1, "accelerator": "cpu", "precision": "fp32"}
+    config = TranslationTraining(max_steps=5, optimizer="sgd", lr=0.5, accumulate=len(groups), clip_norm=0.5, **quiet)
     return model, train_task(TranslationTask(model, config), Groups(pairs, groups), config, Run(1, work))
 
 

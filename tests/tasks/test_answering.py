@@ -21,32 +21,32 @@ from tests.tasks.small_run import moved, stop_at
 SHORT = {"max_steps": 40, "lr": 0.01, "batch_size": 3, "progress": False, "accelerator": "cpu", "validations": 2}
 
 
-def trained(kind: type[Any], folder: Path, place: str, **model: Any) -> Any:
+def trained(kind: type[Any], folder: Path, name: str, **model: Any) -> Any:
     base = folder / kind.__name__
     if not base.exists():
         (saved_bert if kind is BERTSpan else saved_gpt)(base, context=64)
     config = kind.Config.model_validate({"dropout": 0.0, "body_dropout": 0.1} | model)
     rung = SimpleNamespace(name="grown", model=config, training=ReadingTraining.model_validate(SHORT))
-    return make(kind, QUESTIONS, QUESTIONS, settings=rung, base=base, run=Run(1, folder / place))
+    return make(kind, QUESTIONS, QUESTIONS, settings=rung, base=base, run=Run(1, folder / name))
 
 
 @pytest.mark.parametrize("kind", [BERTSpan, GPTChoice])
 def test_it_learns_and_after_a_kill_and_a_move_gives_the_same_bits(
     kind: type[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, made = trained(kind, tmp_path, "a")
+    first, result = trained(kind, tmp_path, "a")
     with monkeypatch.context() as patch, pytest.raises(KeyError):
         stop_at(patch, Answering, 25)
         trained(kind, tmp_path, "b")
     second, _ = trained(kind, tmp_path, moved(tmp_path / "b").name)
     for one, other in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(one, other)
-    assert made.validation_loss is not None and [row["step"] for row in made.curve] == [20, 40]
-    assert {"validation_accuracy", "validation_loss"} <= made.curve[-1].keys()
+    assert result.validation_loss is not None and [row["step"] for row in result.curve] == [20, 40]
+    assert {"validation_accuracy", "validation_loss"} <= result.curve[-1].keys()
     assert (first.threshold, first.training) == (second.threshold, False)
     assert (first.threshold is None) == (kind is GPTChoice)
-    said = [some[0].text for some in first.answers(QUESTIONS)]
-    assert sum(one in own.gold() for one, own in zip(said, QUESTIONS, strict=True)) >= 3
+    answers = [some[0].text for some in first.answers(QUESTIONS)]
+    assert sum(one in own.gold() for one, own in zip(answers, QUESTIONS, strict=True)) >= 3
 
 
 def test_without_questions_nothing_is_learnt(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_without_questions_nothing_is_learnt(tmp_path: Path) -> None:
         make(BERTSpan, [], [], settings=settings, base=base, run=Run(1, tmp_path / "a"))
 
 
-def test_what_a_rung_may_grow_from_is_settled_before_it_is_made() -> None:
+def test_an_unsuitable_base_is_refused_before_training() -> None:
     family = families()["reader_transfer"]
     bert = {"_target_": "langladder.models.encoders.bert.BERT", "model": {"width": 16, "layers": 2, "heads": 2}}
     span = {

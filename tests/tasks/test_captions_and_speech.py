@@ -53,10 +53,10 @@ def captioner(scenes: Path, out: Path, checkpoints: Path) -> TrainingResult:
     data = [codes.pairs(corpus[split]) for split in ("train", "validation")]
     settings = SimpleNamespace(training=TranslationTraining(**TRAINING))
     make = locate_function(Captioner.maker)
-    made: TrainingResult = make(model, None, *data, settings=settings, run=Run(1, checkpoints))
+    result: TrainingResult = make(model, None, *data, settings=settings, run=Run(1, checkpoints))
     model.save(out)
     codes.save(out / CODES)
-    return made
+    return result
 
 
 def recogniser(speech: Path, out: Path, checkpoints: Path, kind: type[Any] = CTCRecognizer) -> TrainingResult:
@@ -67,9 +67,9 @@ def recogniser(speech: Path, out: Path, checkpoints: Path, kind: type[Any] = CTC
     training = AttentiveSpeechTraining if kind is AttentionRecognizer else SpeechTraining
     settings = SimpleNamespace(training=training(**TRAINING))
     make = locate_function(kind.maker)
-    made: TrainingResult = make(model, None, *data, settings=settings, run=Run(1, checkpoints))
+    result: TrainingResult = make(model, None, *data, settings=settings, run=Run(1, checkpoints))
     model.save(out)
-    return made
+    return result
 
 
 def caption_page(scenes: Path, model: Path) -> CaptionPage:
@@ -100,9 +100,9 @@ def test_train_and_judge(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
                 stop_at(patch, CTCTask if what == "speech" else TranslationTask, 8)
                 train(data, tmp_path / run, checkpoints)
             checkpoints = moved(checkpoints)
-        made = train(data, tmp_path / run, checkpoints)
-        assert [row["step"] for row in made.curve] == [3, 6, 9, 12]
-        assert made.curve[-1]["train_loss"] < made.curve[0]["train_loss"] and made.cost["seconds"] > 0
+        result = train(data, tmp_path / run, checkpoints)
+        assert [row["step"] for row in result.curve] == [3, 6, 9, 12]
+        assert result.curve[-1]["train_loss"] < result.curve[0]["train_loss"] and result.cost["seconds"] > 0
         files.append((tmp_path / run / "model.safetensors").read_bytes())
         pages.append(judge(data, tmp_path / run))
     assert files[0] == files[1] and pages[0] == pages[1]
@@ -135,9 +135,9 @@ def test_golden_caption_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four captions: two right (one with another determiner), one with the wrong number, one silent."""
     scenes = [Scene("dog", number, deed="run") for number in ("one", "one", "many", "many")]
     test = [Described(scene, sentences(scene)[0]) for scene in scenes]
-    said = ["the dog runs .", "this dog runs .", "the dog runs .", ""]
-    codes = SceneCodes.of(["agent=dog"], [*said, "these dogs run ."])
-    found = iter(2 * [[[type("H", (), {"tokens": list(codes.target(text)[1:-1])})()] for text in said]])
+    captions = ["the dog runs .", "this dog runs .", "the dog runs .", ""]
+    codes = SceneCodes.of(["agent=dog"], [*captions, "these dogs run ."])
+    found = iter(2 * [[[type("H", (), {"tokens": list(codes.target(text)[1:-1])})()] for text in captions]])
     monkeypatch.setattr("langladder.evaluation.captions.translate", lambda *_: next(found))
     monkeypatch.setattr(SceneCodes, "source", lambda *_: np.array([EOS]))
     model = Captioner(CaptionerConfig(width=2, embedding_dim=2), *codes.sizes)
@@ -158,8 +158,8 @@ def test_golden_error_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     def spikes(text: str) -> np.ndarray:
         y = np.full((2 * len(text) + 2, len(ALPHABET) + 1), 1e-6)
         y[:, 0] = 1.0
-        for place, label in enumerate(encode(text)):
-            y[2 * place, [0, label]] = [1e-6, 1.0]
+        for index, label in enumerate(encode(text)):
+            y[2 * index, [0, label]] = [1e-6, 1.0]
         return np.log(y / y.sum(axis=1, keepdims=True))
 
     read = [spikes("a at"), spikes("dog")]

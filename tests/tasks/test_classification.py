@@ -32,11 +32,11 @@ DATA = [
 
 
 def settings(dim: int = 8, **changes: Any) -> SimpleNamespace:
-    given = changes.pop("input", {})
+    words = changes.pop("input", {})
     training = {"batch_size": 8, "epochs": 6, "lr": 0.05, "progress": False, "checkpoint_every": 5} | changes
     return SimpleNamespace(
         model=MeanEmbedding.Config.model_validate({"embedding_dim": dim, "dropout": 0.1}),
-        input=ReadingInput.model_validate({"words": "whitespace"} | given),
+        input=ReadingInput.model_validate({"words": "whitespace"} | words),
         training=ReadingTraining.model_validate(training),
     )
 
@@ -52,9 +52,9 @@ def vectors(dim: int = 8, size: float = 5.0) -> WordVectors:
 
 
 def test_learns_and_keeps_its_best_weights(tmp_path: Path) -> None:
-    model, made = trained(tmp_path / "work", settings())
+    model, result = trained(tmp_path / "work", settings())
     assert (model.log_probs(DATA[60:]).argmax(axis=1) == [LABELS.index(str(one.label)) for one in DATA[60:]]).all()
-    assert max(row["validation_accuracy"] for row in made.curve if row["validation_loss"] is not None) == 1.0
+    assert max(row["validation_accuracy"] for row in result.curve if row["validation_loss"] is not None) == 1.0
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(Classifier.load(tmp_path / "model").log_probs(DATA), model.log_probs(DATA))
 
@@ -72,11 +72,11 @@ def test_a_training_goes_on_after_a_kill_with_the_same_bits(tmp_path: Path, monk
     calls = {"left": 17}
     original = MeanEmbedding.loss
 
-    def dies(self: Any, *given: Any) -> torch.Tensor:
+    def dies(self: Any, *inputs: Any) -> torch.Tensor:
         calls["left"] -= 1
         if calls["left"] == 0:
             raise KeyboardInterrupt
-        return original(self, *given)
+        return original(self, *inputs)
 
     with monkeypatch.context() as patched, pytest.raises((KeyboardInterrupt, SystemExit)):
         patched.setattr(MeanEmbedding, "loss", dies)
@@ -105,9 +105,9 @@ def test_begins_with_vectors_of_the_size_that_its_random_rows_have(frozen: bool)
 
 def test_a_frozen_table_stays_and_all_else_learns(tmp_path: Path) -> None:
     vectors().save(tmp_path / "vectors")
-    given = {"vectors": str(tmp_path / "vectors"), "frozen": True}
-    model, _ = trained(tmp_path / "work", settings(input=given))
-    units, table = units_for(ReadingInput.model_validate({"words": "whitespace"} | given), DATA[:60])
+    vectors_settings = {"vectors": str(tmp_path / "vectors"), "frozen": True}
+    model, _ = trained(tmp_path / "work", settings(input=vectors_settings))
+    units, table = units_for(ReadingInput.model_validate({"words": "whitespace"} | vectors_settings), DATA[:60])
     assert table is not None
     fresh = MeanEmbedding(model.config, units.full_vocab_size, 2)
     start_from_table(fresh, table, frozen=True)
@@ -118,8 +118,8 @@ def test_a_frozen_table_stays_and_all_else_learns(tmp_path: Path) -> None:
 def test_damaged_entries_of_the_vectors_are_left_out_and_counted_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_text("".join(f"{word} {' '.join('12345678')}\n" for word in ("film", "dull", "film")))
-    _, made = trained(tmp_path / "run", settings(input={"vectors": str(path)}))
-    assert made.vectors_skipped == 1
+    _, result = trained(tmp_path / "run", settings(input={"vectors": str(path)}))
+    assert result.vectors_skipped == 1
     with pytest.raises(InputError, match=r"v\.txt:3: a word that occurs twice"):
         trained(tmp_path / "run", settings(input={"vectors": str(path), "damaged": "strict"}))
 
@@ -150,7 +150,7 @@ def test_it_is_saved_with_its_tokenizer_or_not_at_all(tmp_path: Path, monkeypatc
     assert (tmp_path / "model" / "tokenizer.json").exists()
 
 
-def test_refuses(tmp_path: Path) -> None:
+def test_bad_input_is_refused(tmp_path: Path) -> None:
     vectors(5).save(tmp_path / "five")
     with pytest.raises(InputError, match=r"vectors of dimension 5, .* has 8: set model\.embedding_dim to 5"):
         trained(tmp_path / "a", settings(input={"vectors": str(tmp_path / "five")}))
@@ -177,8 +177,8 @@ def uneven(count: int) -> list[Example]:
     rng = np.random.default_rng(count)
     labels = ["bad" if number % 10 == 0 else "good" for number in range(count)]
     sure = rng.random(count) < 0.75
-    said = [label if one else rng.choice(LABELS) for label, one in zip(labels, sure, strict=True)]
-    return [Example(f"it is {word}", label=label) for word, label in zip(said, labels, strict=True)]
+    drawn = [label if one else rng.choice(LABELS) for label, one in zip(labels, sure, strict=True)]
+    return [Example(f"it is {word}", label=label) for word, label in zip(drawn, labels, strict=True)]
 
 
 def test_balanced_weights_find_more_texts_of_rare_labels(tmp_path: Path) -> None:
@@ -188,11 +188,11 @@ def test_balanced_weights_find_more_texts_of_rare_labels(tmp_path: Path) -> None
         chosen = settings()
         training = chosen.training.model_dump() | {"class_weights": choice, "epochs": 4}
         chosen.training = ClassifierTraining.model_validate(training)
-        model, made = make(MeanEmbedding, LABELS, train, held, settings=chosen, run=Run(1, tmp_path / choice))
+        model, result = make(MeanEmbedding, LABELS, train, held, settings=chosen, run=Run(1, tmp_path / choice))
         assert model.label_weights is None  # a matter of training alone
         rare = np.array([one.label == "bad" for one in held])
         found[choice] = float(np.exp(model.log_probs(held))[rare, 0].mean())
-        measured = {name for row in made.curve for name in row if name.endswith("accuracy")}
+        measured = {name for row in result.curve for name in row if name.endswith("accuracy")}
         assert ("validation_balanced_accuracy" in measured) == (choice == "balanced")
     assert found["balanced"] > found["none"] + 0.2
 

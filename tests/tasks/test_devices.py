@@ -37,11 +37,11 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Curve]:
     """The curve of a kind, by one process."""
-    place = tmp_path_factory.mktemp("alone")
+    work = tmp_path_factory.mktemp("alone")
 
     @cache
     def curve(kind: str) -> Curve:
-        return run(kind, place) or []
+        return run(kind, work) or []
 
     return curve
 
@@ -49,9 +49,9 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Curve]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Trained by two processes; one training they broke off."""
-    place = tmp_path_factory.mktemp("two")
-    start(place, ["begun:lstm", *QUICK])
-    return place
+    work = tmp_path_factory.mktemp("two")
+    start(work, ["begun:lstm", *QUICK])
+    return work
 
 
 def read(folder: Path, work: str) -> Curve:
@@ -81,7 +81,9 @@ def test_one_goes_on_where_two_were_broken_off(folder: Path, alone: Callable[[st
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", LONG)
-def test_and_so_has_every_other_kind(kind: str, tmp_path: Path, alone: Callable[[str], Curve]) -> None:
+def test_two_processes_have_the_curve_of_one_for_every_kind(
+    kind: str, tmp_path: Path, alone: Callable[[str], Curve]
+) -> None:
     start(tmp_path, [kind])
     same(read(tmp_path, kind), alone(kind))
 
@@ -129,12 +131,12 @@ def test_policies_learn_in_one_process() -> None:
         DPOTraining(devices=2)
 
 
-def test_nobody_has_started_the_others() -> None:
+def test_missing_processes_raise_an_error() -> None:
     with pytest.raises(InputError, match="there is only this process; start all"):
         check_devices(TrainingConfig(devices=2), ranks())
 
 
-def test_as_many_as_were_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_processes_is_checked_against_the_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)
     check_devices(LMTrainingConfig(batch_size=8, accelerator="cpu"), ranks())

@@ -89,10 +89,10 @@ def distilled(work: Path, **changes: Any) -> NeuralLanguageModel:
     rung: Any = SimpleNamespace(name="student", target=kind, model=model, training=config)
     tokenizer: Any = SimpleNamespace(vocab_size=V)
     torch.manual_seed(0)
-    made, _ = make_tuned(
+    result, _ = make_tuned(
         work.parent / "teacher", tokenizer, make_stream(0), make_stream(1), settings=rung, run=Run(1, work)
     )
-    return made
+    return result
 
 
 def test_an_interrupted_run_ends_with_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(tmp_path: Path, monkeypatch:
         ),
     ],
 )
-def test_what_cannot_be_a_student_is_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_unsuitable_students_are_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     make_model("gpt").save(tmp_path / "teacher")
     with pytest.raises(InputError, match=message):
         distilled(tmp_path / "student", **changes)

@@ -30,20 +30,20 @@ def rung(kind: type[Any], **model: Any) -> Any:
     return SimpleNamespace(name="grown", model=config, training=ReadingTraining.model_validate(SHORT))
 
 
-def classifier(kind: type[Any], folder: Path, place: str, **model: Any) -> Any:
+def classifier(kind: type[Any], folder: Path, name: str, **model: Any) -> Any:
     base = saved_gpt(folder / "base") if kind is GPTClassifier else saved_bert(folder / "base")
     return make_classifier(
-        kind, LABELS, PAIRS, SINGLES, settings=rung(kind, **model), base=base, run=Run(1, folder / place)
+        kind, LABELS, PAIRS, SINGLES, settings=rung(kind, **model), base=base, run=Run(1, folder / name)
     )
 
 
 @pytest.mark.parametrize("kind", [BERTClassifier, GPTClassifier])
 def test_it_learns_and_the_same_seed_gives_the_same_bits(kind: type[Any], tmp_path: Path) -> None:
-    first, made = classifier(kind, tmp_path, "a")
+    first, result = classifier(kind, tmp_path, "a")
     second, _ = classifier(kind, tmp_path, "b")
     for one, other in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(one, other)
-    assert made.validation_loss is not None and [row["step"] for row in made.curve] == [20, 40]
+    assert result.validation_loss is not None and [row["step"] for row in result.curve] == [20, 40]
     found = [first.labels[row] for row in first.log_probs(PAIRS).argmax(axis=1)]
     assert sum(one == row.label for one, row in zip(found, PAIRS, strict=True)) >= 4
     assert first.config.body.dropout == 0.1 and not first.training
@@ -59,11 +59,11 @@ def test_a_frozen_body_is_the_base_s_after_training_too(tmp_path: Path) -> None:
 
 def test_a_tagger_learns_beside_its_validation_sentences(tmp_path: Path) -> None:
     base = saved_bert(tmp_path / "base")
-    model, made = make_tagger(
+    model, result = make_tagger(
         BERTTagger, ["D", "N"], TAGGED, TAGGED, settings=rung(BERTTagger), base=base, run=Run(1, tmp_path)
     )
     assert [tuple(tags) for tags in model.tag([one.words for one in TAGGED])] == [one.tags for one in TAGGED]
-    assert max(row["validation_accuracy"] for row in made.curve) == 1.0
+    assert max(row["validation_accuracy"] for row in result.curve) == 1.0
 
 
 def test_a_base_whose_tokenizer_is_another_s_is_refused(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_without_vectors_nothing_changes() -> None:
     assert torch.equal(model.embedding.weight, before) and model.embedding.weight.requires_grad
 
 
-def test_what_does_not_fit_is_refused_by_config_key(tmp_path: Path) -> None:
+def test_mismatches_are_refused_with_the_config_key(tmp_path: Path) -> None:
     tokenizer = TOKENIZERS["word"]
     words = list(word_tokens(tokenizer).values())
     for dim in (D, D + 1):

@@ -20,16 +20,16 @@ from langladder.tasks.settings import LMTrainingConfig
 
 
 class Log:
-    """A Lightning logger that keeps what it is told."""
+    """A Lightning logger that stores its metrics."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[int, dict[str, Any]]] = []
+        self.logged: list[tuple[int, dict[str, Any]]] = []
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_, **__: None
 
     def log_metrics(self, metrics: dict[str, Any], step: int) -> None:
-        self.told.append((step, metrics))
+        self.logged.append((step, metrics))
 
 
 def train(
@@ -82,12 +82,12 @@ def test_a_large_table_is_sampled_fairly(columns: int, monkeypatch: pytest.Monke
     assert update_ratio(before, module) == pytest.approx(0.1 * math.sqrt(0.5), rel=0.1)
 
 
-def test_nothing_trained_has_moved_nothing() -> None:
+def test_without_trained_parameters_the_update_ratio_is_zero() -> None:
     module = nn.Linear(2, 2).requires_grad_(False)
     assert update_ratio(sampled(module), module) == 0.0
 
 
-def test_rows_are_made_where_they_were() -> None:
+def test_rows_are_written_at_the_steps_of_the_settings() -> None:
     config = TrainingConfig(log_every=4, validate_every=5, max_steps=11)
     assert [step for step in range(1, 12) if makes_row(config, step)] == [4, 5, 8, 10, 11]
 
@@ -97,10 +97,10 @@ def test_every_row_has_both_and_so_has_the_log(kind: str, tmp_path: Path) -> Non
     log = Log()
     _, result = train(tmp_path, kind, lambda: log)
     assert all(row["gradient_norm"] > 0 and 0 < row["update_ratio"] < 1 for row in result.curve)  # type: ignore[operator]
-    told = {step: metrics for step, metrics in log.told if "train_loss" in metrics}
-    assert list(told) == [row["step"] for row in result.curve]
+    rows = {step: metrics for step, metrics in log.logged if "train_loss" in metrics}
+    assert list(rows) == [row["step"] for row in result.curve]
     for row in result.curve:
-        assert told[int(row["step"] or 0)]["update_ratio"] == row["update_ratio"]
+        assert rows[int(row["step"] or 0)]["update_ratio"] == row["update_ratio"]
 
 
 def test_the_norm_is_that_before_clipping_and_the_ratio_that_of_the_step(tmp_path: Path) -> None:

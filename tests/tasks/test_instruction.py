@@ -1,4 +1,4 @@
-"""SFT: it learns to answer, the reward chooses, the same bits after a kill, what cannot be is named."""
+"""SFT: learning, model selection by reward, resumed runs, errors."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,23 +32,23 @@ def training(**changes: Any) -> InstructionTraining:
     return InstructionTraining.model_validate(small | {"progress": False, "accelerator": "cpu"} | changes)
 
 
-def tuned(folder: Path, place: str = "a", **changes: Any) -> tuple[InstructedGPT, TrainingResult]:
+def tuned(folder: Path, run_name: str = "a", **changes: Any) -> tuple[InstructedGPT, TrainingResult]:
     dropout = changes.pop("dropout", 0.0)
     more = {"judge": judge} | {name: changes.pop(name) for name in ("judge", "text") if name in changes}
     train, validation = changes.pop("train", DIALOGUES), changes.pop("validation", DIALOGUES)
     rung = SimpleNamespace(name="sft", dropout=dropout, training=training(**changes))
     base = saved_base(folder / "base")
-    return make(base, train, validation, settings=rung, run=Run(1, folder / place), **more)
+    return make(base, train, validation, settings=rung, run=Run(1, folder / run_name), **more)
 
 
 def test_two_batches_are_learnt_by_heart_and_the_reward_says_so(tmp_path: Path) -> None:
-    model, made = tuned(tmp_path)
+    model, result = tuned(tmp_path)
     assert answers(model, TEMPLATE, [one.prompt for one in DIALOGUES], GREEDY) == [one.response for one in DIALOGUES]
-    assert [row["step"] for row in made.curve if row["validation_loss"] is not None] == [20, 40, 60, 80]
-    rewards = [row["validation_reward"] for row in made.curve if "validation_reward" in row]
+    assert [row["step"] for row in result.curve if row["validation_loss"] is not None] == [20, 40, 60, 80]
+    rewards = [row["validation_reward"] for row in result.curve if "validation_reward" in row]
     assert len(rewards) == 4 and max(rewards) == 1.0 and not model.training
-    first_best = next(row for row in made.curve if row.get("validation_reward") == 1.0)
-    assert made.validation_loss == first_best["validation_loss"] and made.curve[-1]["validation_loss"] < 0.1
+    first_best = next(row for row in result.curve if row.get("validation_reward") == 1.0)
+    assert result.validation_loss == first_best["validation_loss"] and result.curve[-1]["validation_loss"] < 0.1
 
 
 def test_the_loss_that_is_trained_and_validated_is_that_of_the_responses(tmp_path: Path) -> None:
@@ -76,15 +76,15 @@ def text() -> TokenStream:
     return TokenStream(ids, np.array([0, 60]))
 
 
-def test_plain_text_is_learnt_beside_by_its_weight(tmp_path: Path) -> None:
+def test_plain_text_loss_is_added_with_its_weight(tmp_path: Path) -> None:
     model = begin(saved_base(tmp_path / "base"), seed=1)[0].eval()
     task = InstructionTuning(model, training(pretraining=MIX))
     alone = dialogue_batch(dialogue_rows(TEMPLATE, DIALOGUES, 12, too_long="refuse", split="train"))
     windows = torch.from_numpy(text().ids[:14].astype(np.int64)).view(2, 7)
     scores = torch.log_softmax(model.head(model(windows[:, :-1])[0]).detach().double(), dim=-1)  # (2, 6, V)
-    said = -float(scores.gather(2, windows[:, 1:, None]).mean())
+    text_loss = -float(scores.gather(2, windows[:, 1:, None]).mean())
     assert task.loss(alone._replace(text=windows)).item() == pytest.approx(
-        task.loss(alone).item() + 2.0 * said, rel=1e-5
+        task.loss(alone).item() + 2.0 * text_loss, rel=1e-5
     )
     answered, nothing = task.means(alone._replace(text=windows[:0]))
     assert answered.item() == pytest.approx(task.loss(alone).item()) and nothing.item() == 0.0
@@ -96,7 +96,7 @@ def test_with_plain_text_it_forgets_less_of_it(tmp_path: Path) -> None:
 
     short = {"max_steps": 40, "lr": 0.01}
     (plain, _), (mixed, _) = (
-        tuned(tmp_path, place, text=text(), **short, **more) for place, more in (("a", {}), ("b", {"pretraining": MIX}))
+        tuned(tmp_path, name, text=text(), **short, **more) for name, more in (("a", {}), ("b", {"pretraining": MIX}))
     )
     assert loss(mixed) < loss(plain) - 1.0
 
@@ -108,29 +108,29 @@ def test_a_mix_without_text_or_beyond_the_context_is_refused(tmp_path: Path) -> 
         tuned(tmp_path, text=text(), pretraining=MIX | {"length": 13})
 
 
-def test_padding_and_what_the_user_says_are_not_learnt(tmp_path: Path) -> None:
+def test_padding_and_user_turns_are_not_in_the_loss(tmp_path: Path) -> None:
     task = InstructionTuning(begin(saved_base(tmp_path / "base"), seed=1)[0].eval(), training())
     batch = dialogue_batch(dialogue_rows(TEMPLATE, SAY, 12, too_long="refuse", split="train"))
-    wide = batch._replace(
+    padded = batch._replace(
         tokens=torch.nn.functional.pad(batch.tokens, (0, 4), value=PAD),
         targets=torch.nn.functional.pad(batch.targets, (0, 4), value=PAD),
     )
-    torch.testing.assert_close(task.loss(wide), task.loss(batch))
-    assert task.evaluate(wide)[0] == pytest.approx(task.evaluate(batch)[0], rel=1e-6)
+    torch.testing.assert_close(task.loss(padded), task.loss(batch))
+    assert task.evaluate(padded)[0] == pytest.approx(task.evaluate(batch)[0], rel=1e-6)
 
 
 def test_the_reward_chooses_the_weights_though_the_loss_has_risen(tmp_path: Path) -> None:
     """A judge who likes the last validation's answers best: a loss that rises towards it is no matter."""
     seen: list[list[str]] = []
 
-    def likes_the_later(_prompts: Any, said: Any) -> list[float]:
-        seen.append(list(said))
-        return [float(len(seen))] * len(said)
+    def likes_the_later(_prompts: Any, responses: Any) -> list[float]:
+        seen.append(list(responses))
+        return [float(len(seen))] * len(responses)
 
     other = [Dialogue((*one.prompt, one.messages[-1]._replace(text="not")), one.kind) for one in DIALOGUES]
-    late, made = tuned(tmp_path, "late", judge=likes_the_later, validation=other, max_steps=40)
+    late, result = tuned(tmp_path, "late", judge=likes_the_later, validation=other, max_steps=40)
     early, _ = tuned(tmp_path, "early", validation=other, max_steps=40, early_stopping="validation_loss")
-    losses = [row["validation_loss"] for row in made.curve if row["validation_loss"] is not None]
+    losses = [row["validation_loss"] for row in result.curve if row["validation_loss"] is not None]
     assert losses[-1] > min(losses)  # type: ignore[type-var]
     prompts = [one.prompt for one in other]
     assert answers(late, TEMPLATE, prompts, GREEDY) == seen[-1]
@@ -151,27 +151,27 @@ def test_a_killed_run_ends_with_the_same_bits(step: int, tmp_path: Path, monkeyp
     assert one.curve == other.curve and whole.config.dropout == 0.2
 
 
-def test_answers_are_those_one_by_one_and_end_with_the_context(tmp_path: Path) -> None:
+def test_batched_answers_equal_single_ones_and_end_with_the_context(tmp_path: Path) -> None:
     model = begin(saved_base(tmp_path / "base"), seed=1)[0].eval()
     long = SamplingConfig(temperature=30.0, max_tokens=50, seed=4)
     prompts = [one.prompt for one in DIALOGUES] * 2
-    together = answers(model, TEMPLATE, prompts, long)
-    assert len(set(together)) > 4 and answers(model, TEMPLATE, prompts, long) == together
-    assert all(len(TEMPLATE.prompt(p)) + len(said.split()) <= 12 for p, said in zip(prompts, together, strict=True))
+    batched = answers(model, TEMPLATE, prompts, long)
+    assert len(set(batched)) > 4 and answers(model, TEMPLATE, prompts, long) == batched
+    assert all(len(TEMPLATE.prompt(p)) + len(answer.split()) <= 12 for p, answer in zip(prompts, batched, strict=True))
     greedy = answers(model, TEMPLATE, prompts, GREEDY)
-    for messages, said in zip(prompts, greedy, strict=True):
-        assert said == TEMPLATE.response(generate(model, TEMPLATE.prompt(messages).tolist(), GREEDY)[0])
+    for messages, answer in zip(prompts, greedy, strict=True):
+        assert answer == TEMPLATE.response(generate(model, TEMPLATE.prompt(messages).tolist(), GREEDY)[0])
     assert answers(model, TEMPLATE, prompts[3:4], long) != [] and answers(model, TEMPLATE, [], long) == []
 
 
 def test_epochs_make_steps_and_the_sample_is_spread(tmp_path: Path) -> None:
-    _, made = tuned(tmp_path, epochs=3, batch_size=4, validations=3, judged=3)
-    assert [row["step"] for row in made.curve] == [2, 4, 6]
+    _, result = tuned(tmp_path, epochs=3, batch_size=4, validations=3, judged=3)
+    assert [row["step"] for row in result.curve] == [2, 4, 6]
     sample = JudgedSample.of(DIALOGUES, 3, judge, TEMPLATE, 5)
     assert sample.prompts == [DIALOGUES[0], DIALOGUES[4], DIALOGUES[7]]
 
 
-def test_what_cannot_be_is_named(tmp_path: Path) -> None:
+def test_invalid_settings_raise_a_named_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"early_stopping=reward: there is no judge"):
         tuned(tmp_path, judge=None)
     with pytest.raises(InputError, match=r"no validation data"):
@@ -184,5 +184,5 @@ def test_what_cannot_be_is_named(tmp_path: Path) -> None:
     model, _ = tuned(tmp_path, train=long, too_long="leave_out", max_steps=1)
     with pytest.raises(InputError, match=r"prompt 1 .* leave no room for a response"):
         answers(model, TEMPLATE, [long[-1].prompt], GREEDY)
-    _, made = tuned(tmp_path, "b", judge=None, early_stopping="validation_loss", max_steps=4, validations=1)
-    assert "validation_reward" not in made.curve[-1]
+    _, result = tuned(tmp_path, "b", judge=None, early_stopping="validation_loss", max_steps=4, validations=1)
+    assert "validation_reward" not in result.curve[-1]

@@ -28,7 +28,7 @@ from tests.models.grown_rungs import LABELS, PAIRS, saved_bert, saved_gpt
 LORA = {"rank": 2, "alpha": 4.0}
 
 
-def grown(kind: type[Any], folder: Path, **model: Any) -> Any:
+def fine_tuned(kind: type[Any], folder: Path, **model: Any) -> Any:
     base = saved_gpt(folder) if kind is GPTClassifier else saved_bert(folder)
     config = kind.Config.model_validate({"dropout": 0.0} | model)
     settings: Any = SimpleNamespace(name="grown", model=config)
@@ -57,7 +57,7 @@ def randomise(network: torch.nn.Module) -> None:
 
 @pytest.mark.parametrize("kind", [BERTClassifier, GPTClassifier])
 def test_it_begins_as_its_base_and_ends_merged(kind: type[Any], tmp_path: Path) -> None:
-    network = grown(kind, tmp_path)
+    network = fine_tuned(kind, tmp_path)
     before, flags = scores(network), [parameter.requires_grad for parameter in network.parameters()]
     with adapted(network, network.from_base, seed=1, **LORA):
         assert torch.equal(scores(network), before)
@@ -71,7 +71,7 @@ def test_it_begins_as_its_base_and_ends_merged(kind: type[Any], tmp_path: Path) 
 
 
 def test_the_change_is_that_of_the_paper(tmp_path: Path) -> None:
-    network = grown(BERTClassifier, tmp_path)
+    network = fine_tuned(BERTClassifier, tmp_path)
     name = "features.encoder.layers.0.expand"
     layer = network.get_submodule(name)
     W, x = layer.weight.detach().clone(), torch.randn(3, layer.in_features)
@@ -86,7 +86,7 @@ def test_the_change_is_that_of_the_paper(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [BERTClassifier, GPTClassifier])
 def test_only_the_changes_and_new_parts_get_a_gradient(kind: type[Any], tmp_path: Path) -> None:
-    network = grown(kind, tmp_path)
+    network = fine_tuned(kind, tmp_path)
     task_loss = network.trial_loss(2, 6)
     task_loss.backward()
     whole = {name for name, parameter in network.named_parameters() if parameter.grad is not None}
@@ -102,15 +102,15 @@ def test_only_the_changes_and_new_parts_get_a_gradient(kind: type[Any], tmp_path
     assert learnt - low_rank - rows == {name for name in whole if name.startswith(("head", "pooler"))}
 
 
-def test_layers_that_begin_anew_are_trained_as_a_whole(tmp_path: Path) -> None:
-    network = grown(BERTClassifier, tmp_path, layers_transferred=1)
+def test_newly_initialised_layers_are_trained_in_full(tmp_path: Path) -> None:
+    network = fine_tuned(BERTClassifier, tmp_path, layers_transferred=1)
     with adapted(network, network.from_base, seed=1, **LORA):
         trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
     assert "features.encoder.layers.1.expand.weight" in trained
     assert "features.encoder.layers.0.expand.bias" not in trained
 
 
-def test_the_markers_of_dialogues_are_learnt_beside() -> None:
+def test_marker_embeddings_are_trained_too() -> None:
     network = InstructedGPT.grown_from(make_model("gpt")).eval()  # type: ignore[arg-type]
     with adapted(network, network.from_base, seed=1, **LORA):
         trained = {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
@@ -159,7 +159,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(changes, tmp_path, monkeypat
         stop_at(patch, LanguageModelling, 8)
         with pytest.raises(KeyError):
             tune(tmp_path / "broken", **changes)
-    (resumed, _), (whole, made) = tune(moved(tmp_path / "broken"), **changes), tune(tmp_path / "whole", **changes)
+    (resumed, _), (whole, result) = tune(moved(tmp_path / "broken"), **changes), tune(tmp_path / "whole", **changes)
     first = make_model("gpt").state_dict()
     assert sorted(whole.state_dict()) == sorted(first)
     for name, ours in resumed.state_dict().items():
@@ -167,13 +167,13 @@ def test_an_interrupted_run_ends_with_the_same_bits(changes, tmp_path, monkeypat
         linear = name.endswith(("project.weight", "output.weight", "expand.weight", "contract.weight"))
         assert torch.equal(ours, first[name]) != linear, name
     # two layers of D = 8: 3D × D, D × D, 4D × D and D × 4D, each with r (O + I) numbers
-    assert made.trained == 2 * 2 * ((24 + 8) + (8 + 8) + (32 + 8) + (8 + 32))
-    assert validated(whole, made)[0]["trained_parameters"] == made.trained < whole.number_of_parameters()
+    assert result.trained == 2 * 2 * ((24 + 8) + (8 + 8) + (32 + 8) + (8 + 32))
+    assert validated(whole, result)[0]["trained_parameters"] == result.trained < whole.number_of_parameters()
     again, _ = tune(tmp_path / "whole", **changes)  # a finished run: its weights are read back
     assert all(torch.equal(ours, whole.state_dict()[name]) for name, ours in again.state_dict().items())
 
 
-def test_what_has_nothing_to_adapt_is_refused(tmp_path: Path) -> None:
+def test_models_without_adaptable_layers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="RecurrentLM has no linear layer"):
         train_language_model(
             make_model("lstm"),
@@ -182,7 +182,7 @@ def test_what_has_nothing_to_adapt_is_refused(tmp_path: Path) -> None:
             LMTrainingConfig(**settings(lora=LORA)),
             Run(1, tmp_path),
         )
-    network = grown(BERTClassifier, tmp_path / "base", frozen=True)
+    network = fine_tuned(BERTClassifier, tmp_path / "base", frozen=True)
     with pytest.raises(InputError, match="not frozen"), adapted(network, network.from_base, seed=1, **LORA):
         pass
     with pytest.raises(InputError, match="lora needs whole matrices"):

@@ -1,4 +1,4 @@
-"""Muon: against torch's own and the singular value decomposition, and what it leaves to AdamW."""
+"""Muon: parity with torch and the singular value decomposition, and the parameters left to AdamW."""
 
 from copy import deepcopy
 
@@ -35,11 +35,11 @@ def test_squares_of_a_matrix_stand_alone():
     torch.manual_seed(0)
     parts = [torch.randn(6, 6) for _ in range(3)]
     (tall,) = orthogonal([torch.cat(parts)])
-    wide, other = orthogonal([torch.cat(parts, dim=1), torch.randn(5, 7)])
-    for place, part in enumerate(parts):
+    wide_matrix, other = orthogonal([torch.cat(parts, dim=1), torch.randn(5, 7)])
+    for index, part in enumerate(parts):
         alone = newton_schulz(part[None])[0]
-        torch.testing.assert_close(tall[6 * place : 6 * place + 6], alone)
-        torch.testing.assert_close(wide[:, 6 * place : 6 * place + 6], alone)
+        torch.testing.assert_close(tall[6 * index : 6 * index + 6], alone)
+        torch.testing.assert_close(wide_matrix[:, 6 * index : 6 * index + 6], alone)
     assert other.shape == (5, 7)
 
 

@@ -46,8 +46,8 @@ def on_meta(kind: str) -> tuple[Task, Any]:
         if kind == "gpt":
             return LanguageModelling(steps.gpt()[0], LMTrainingConfig()), LanguageBatch(tokens, True)
         if kind == "bert":
-            places, words, strange = (torch.empty(count, dtype=torch.long) for count in (3, 3, 2))
-            batch = Masked(tokens, torch.zeros_like(tokens), places, words, strange)
+            positions, words, strange = (torch.empty(count, dtype=torch.long) for count in (3, 3, 2))
+            batch = Masked(tokens, torch.zeros_like(tokens), positions, words, strange)
             return MaskedLanguageModelling(steps.bert()[0], MaskedTraining()), batch
         config = TranslationTraining(label_smoothing=0.1)
         return TranslationTask(steps.transformer()[0], config), PairBatch(tokens, tokens)
@@ -164,7 +164,7 @@ def test_a_gpu_compiles_what_is_one_graph(monkeypatch: pytest.MonkeyPatch) -> No
     assert not compiles(TrainingConfig(), one_graph=True)
 
 
-def test_what_is_no_graph() -> None:
+def test_models_that_cannot_be_compiled() -> None:
     assert not LanguageModelling(make_model("lstm"), LMTrainingConfig()).one_graph
     model = GPT(GPTConfig(**steps.SIZES, context=8, output="adaptive", shrink=1), steps.V)
     assert not LanguageModelling(model, LMTrainingConfig()).one_graph
@@ -179,11 +179,11 @@ def test_a_graph_gathers_no_layers() -> None:
 
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize(
-    ("asked", "computed", "products"),
+    ("precision", "computed", "products"),
     [("default", "bf16", "high"), ("auto", "bf16", "high"), ("bf16", "bf16", "high"), ("fp32", "fp32", "highest")],
 )
-def test_a_gpu_takes_bf16_and_tf32_unless_fp32_is_asked_for(asked: Any, computed: str, products: str) -> None:
-    config = TrainingConfig(precision=asked)
+def test_a_gpu_takes_bf16_and_tf32_unless_fp32_is_asked_for(precision: Any, computed: str, products: str) -> None:
+    config = TrainingConfig(precision=precision)
     assert resolve_precision(config) == computed
     with tensor_cores(config):
         assert torch.get_float32_matmul_precision() == products
@@ -197,7 +197,7 @@ def test_an_old_gpu_takes_fp32(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("gpu")
-def test_a_choice_of_the_callers_stays() -> None:
+def test_an_explicit_precision_is_kept() -> None:
     torch.set_float32_matmul_precision("medium")
     try:
         with tensor_cores(TrainingConfig(precision="auto")):

@@ -139,12 +139,12 @@ def test_golden_group_advantages():
 
 def test_golden_dpo_loss():
     """The chosen gained 1 nat on the reference, the other lost ½: Δ = 1.5, with β = 2 the margin is 3."""
-    told = [torch.tensor([x]) for x in (-4.0, -6.5, -5.0, -6.0)]
-    loss, margin = dpo_loss(*told, beta=2.0)
+    log_probs = [torch.tensor([x]) for x in (-4.0, -6.5, -5.0, -6.0)]
+    loss, margin = dpo_loss(*log_probs, beta=2.0)
     close(margin, [3.0])
     close(loss, [math.log1p(math.exp(-3))])
-    close(dpo_loss(*told, beta=2.0, smoothing=0.25)[0], [0.0485873516 + 0.25 * 3])
-    same = dpo_loss(*told[:2], *told[:2], beta=2.0)[0]
+    close(dpo_loss(*log_probs, beta=2.0, smoothing=0.25)[0], [0.0485873516 + 0.25 * 3])
+    same = dpo_loss(*log_probs[:2], *log_probs[:2], beta=2.0)[0]
     close(same, [math.log(2)])  # a policy that is its reference
 
 

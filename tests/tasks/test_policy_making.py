@@ -44,7 +44,7 @@ def rung(method: str, **changes: Any) -> SimpleNamespace:
     return SimpleNamespace(name=method, method=method, training=training)
 
 
-def made(
+def make_method(
     base: Path, folder: Path, method: str, teaching: Teaching, **changes: Any
 ) -> tuple[InstructedGPT, TrainingResult]:
     return make(base, teaching, settings=rung(method, **changes), run=Run(1, folder))
@@ -55,7 +55,7 @@ def test_each_method_makes_a_model_of_its_base(method: str, base: Path, tmp_path
     teaching = Teaching(DIALOGUES, DIALOGUES, judge, None, reward_model(base), (RANKINGS, RANKINGS))
     if method == "dpo":
         teaching = teaching._replace(reward_model=None)
-    model, how = made(base, tmp_path, method, teaching)
+    model, how = make_method(base, tmp_path, method, teaching)
     before = read_instructed(base)[0]
     moved = any(not torch.equal(one, other) for one, other in zip(model.parameters(), before.parameters(), strict=True))
     assert moved == (method != "best_of_n") and not model.training
@@ -88,7 +88,7 @@ def test_a_reward_model_of_another_tokenizer_is_refused(base: Path, tmp_path: Pa
     words = "say twice please not king queen dog mouse"  # as many words, another one among them
     other.tokenizer = train_tokenizer([words], TokenizerConfig(kind="word", vocab_size=None))
     with pytest.raises(InputError, match="not that of the reward model"):
-        made(base, tmp_path, "ppo", Teaching(DIALOGUES, DIALOGUES, judge, None, other))
+        make_method(base, tmp_path, "ppo", Teaching(DIALOGUES, DIALOGUES, judge, None, other))
 
 
 def test_pairs_of_rankings_as_tokens() -> None:

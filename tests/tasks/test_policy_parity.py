@@ -96,7 +96,7 @@ def test_parity_of_whitening(centre: bool) -> None:
 def test_parity_of_token_rewards_and_kl(estimator: Any, penalty: str) -> None:
     kind = classic_ppo()
     theirs = stand_in(config=SimpleNamespace(kl_penalty=penalty), kl_ctl=SimpleNamespace(value=0.3))
-    theirs._kl_penalty = lambda *told: kind._kl_penalty(theirs, *told)
+    theirs._kl_penalty = lambda *inputs: kind._kl_penalty(theirs, *inputs)
     rewards, _, kls = kind.compute_rewards(theirs, SCORES, OLD, REFERENCE, MASK.long())
     kl = kl_estimate(OLD, REFERENCE, estimator)
     torch.testing.assert_close(kl, kls)
@@ -180,10 +180,10 @@ def test_parity_of_dpo() -> None:
         use_weighting=False,
         _total_train_tokens=0,
     )
-    told = torch.nn.functional.pad(NEW, (1, 0))  # the first token is given
+    log_probs = torch.nn.functional.pad(NEW, (1, 0))  # the first token is given
     completion = torch.nn.functional.pad(MASK.long(), (1, 0))
     reference = REFERENCE.sum(dim=1)
-    outputs = SimpleNamespace(log_probs=told, entropy=told, mean_logits=told, is_top1=completion.bool())
+    outputs = SimpleNamespace(log_probs=log_probs, entropy=log_probs, mean_logits=log_probs, is_top1=completion.bool())
     inputs = {
         "input_ids": torch.zeros_like(completion),
         "completion_mask": completion,

@@ -33,7 +33,7 @@ def grpo(folder: Path, prompts: Prompts = PROMPTS, watched: Prompts | None = WAT
         (DPOTraining, {"label_smoothing": 0.5}, "label_smoothing"),
     ],
 )
-def test_settings_that_cannot_be(kind: Any, changes: dict[str, Any], message: str) -> None:
+def test_invalid_settings_are_refused(kind: Any, changes: dict[str, Any], message: str) -> None:
     base = settings() if kind is DPOTraining else on_policy()
     with pytest.raises(ValidationError, match=message):
         kind(**base | changes)
@@ -52,7 +52,7 @@ def test_prompts_that_cannot_be_answered(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_judges_that_do_not_judge(tmp_path: Path) -> None:
+def test_judges_without_valid_rewards_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"score: gave \(3,\) for 16 responses"):
         grpo(tmp_path, Prompts(ASK, lambda _: [1.0, 2.0, 3.0]))
     with pytest.raises(InputError, match=r"score: .* one finite number"):

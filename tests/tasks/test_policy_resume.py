@@ -24,19 +24,19 @@ def train(name: str, work: Path) -> tuple[GPT, Any, Any]:
     policy = make_policy()
     if name == "dpo":
         config = DPOTraining(**settings(batch_size=4))
-        made = train_dpo(policy, make_pairs(10, 1), make_pairs(6, 2), config, run(work), held_out=WATCHED)
-        return policy, made.curve, []
+        result = train_dpo(policy, make_pairs(10, 1), make_pairs(6, 2), config, run(work), held_out=WATCHED)
+        return policy, result.curve, []
     if name == "grpo":
-        made, history = train_grpo(policy, PROMPTS, GRPOTraining(**on_policy()), run(work), held_out=WATCHED)
+        result, history = train_grpo(policy, PROMPTS, GRPOTraining(**on_policy()), run(work), held_out=WATCHED)
     elif name == "expert iteration":
         expert = ExpertIterationTraining(**on_policy(best=2))
-        made, history = train_by_expert_iteration(policy, PROMPTS, expert, run(work), held_out=WATCHED)
+        result, history = train_by_expert_iteration(policy, PROMPTS, expert, run(work), held_out=WATCHED)
     else:
         shared = {"critic": "shared", "accumulate": 2} if name == "ppo, shared" else ADAPTIVE | MIX
         config_ppo = PPOTraining(**on_policy(**shared))
         text = make_text() if "pretraining" in shared else None
-        made, history = train_ppo(policy, PROMPTS, config_ppo, run(work), held_out=WATCHED, text=text)
-    return policy, made.curve, history
+        result, history = train_ppo(policy, PROMPTS, config_ppo, run(work), held_out=WATCHED, text=text)
+    return policy, result.curve, history
 
 
 @pytest.mark.parametrize("name", ["ppo", "ppo, shared", "grpo", "expert iteration", "dpo"])

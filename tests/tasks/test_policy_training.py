@@ -35,9 +35,9 @@ def trained(method: str, folder: Path, **changes: Any) -> tuple[GPT, dict[str, A
     """The policy, the last row of its curve, and the history of its rollouts."""
     train, kind = METHODS[method]
     policy = make_policy()
-    made, history = train(policy, PROMPTS, kind(**on_policy(**changes)), run(folder), held_out=WATCHED)
+    result, history = train(policy, PROMPTS, kind(**on_policy(**changes)), run(folder), held_out=WATCHED)
     assert not policy.training
-    return policy, made.curve[-1], history
+    return policy, result.curve[-1], history
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -52,7 +52,7 @@ def test_the_reward_climbs(method: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_on_a_short_leash_it_stays_at_the_reference(method: str, tmp_path: Path) -> None:
+def test_with_a_high_kl_coefficient_it_stays_at_the_reference(method: str, tmp_path: Path) -> None:
     _, last, history = trained(
         method, tmp_path, max_steps=40, validate_every=40, log_every=40, beta=200.0, lr=0.003, min_lr=0.0
     )
@@ -60,7 +60,7 @@ def test_on_a_short_leash_it_stays_at_the_reference(method: str, tmp_path: Path)
     assert history[-1]["reward"] < 0.3
 
 
-def test_with_its_leash_adapted_the_kl_comes_near_its_target(tmp_path: Path) -> None:
+def test_the_adaptive_kl_coefficient_reaches_its_target(tmp_path: Path) -> None:
     """β rises while the KL is above it."""
     changes = {"adaptive": {"target": 0.2, "gain": 2.0}, "beta": 0.05, "max_steps": 40, "validate_every": 40}
     _, _, history = trained("ppo", tmp_path, **changes)
@@ -74,14 +74,14 @@ def test_dpo_prefers_what_was_chosen(tmp_path: Path) -> None:
     train, validation = make_pairs(32, 1), make_pairs(16, 2)
     policy = make_policy()
     config = DPOTraining(**settings(max_steps=30, validate_every=15, batch_size=8))
-    made = train_dpo(policy, train, validation, config, run(tmp_path), held_out=WATCHED)
-    assert made.curve[-1]["validation_accuracy"] == 1
-    assert made.curve[-1]["validation_loss"] < 0.3
-    assert {"validation_reward", "validation_kl", "validation_words"} <= made.curve[-1].keys()
-    assert "validation_step" not in made.curve[-1]
-    said = references(policy, validation)
+    result = train_dpo(policy, train, validation, config, run(tmp_path), held_out=WATCHED)
+    assert result.curve[-1]["validation_accuracy"] == 1
+    assert result.curve[-1]["validation_loss"] < 0.3
+    assert {"validation_reward", "validation_kl", "validation_words"} <= result.curve[-1].keys()
+    assert "validation_step" not in result.curve[-1]
+    log_probs = references(policy, validation)
     before = references(make_policy(), validation)
-    assert ((said - before)[:, 0] > (said - before)[:, 1]).all()
+    assert ((log_probs - before)[:, 0] > (log_probs - before)[:, 1]).all()
     close = make_policy()
     train_dpo(close, train, [], config.model_copy(update={"lr": 1e-6}), run(tmp_path / "slow"))
     assert abs(references(close, validation) - before).max() < 0.1
@@ -114,7 +114,7 @@ def test_gradient_reaches_every_parameter_and_not_the_reference(method: str, cri
 
 
 @pytest.mark.parametrize("kind", ["instructed", "gpt"])
-def test_what_was_drawn_is_read_again_as_it_was_drawn(kind: str) -> None:
+def test_log_probs_of_rollouts_equal_those_of_a_forward_pass(kind: str) -> None:
     """The ratio of a policy to itself is 1: rollouts with caches and teacher forcing agree, padding changes nothing."""
     policy = make_policy() if kind == "instructed" else make_policy(GPT)
     drawn = roll_out(policy, ASK, max_new_tokens=6, seed=1)
@@ -125,10 +125,10 @@ def test_what_was_drawn_is_read_again_as_it_was_drawn(kind: str) -> None:
     row = slice(1, 2)
     end = int(starts[1] + mask[1].sum())
     alone = response_states(policy, tokens[row, :end], starts[row], int(mask[1].sum()))
-    told, entropies = response_log_probs(
+    log_probs, entropies = response_log_probs(
         policy, alone, tokens[row, :end], starts[row], mask[row, : alone.shape[1]], entropies=True
     )
-    torch.testing.assert_close(told[0], drawn.log_probs[1, : told.shape[1]], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(log_probs[0], drawn.log_probs[1, : log_probs.shape[1]], atol=1e-5, rtol=1e-5)
     assert bool((entropies > 0).all())
 
 
@@ -189,7 +189,7 @@ def test_plain_text_beside_is_not_forgotten(tmp_path: Path) -> None:
     assert losses[2.0] < start - 0.2 < losses[0.0]
 
 
-def test_cut_responses_earn_what_the_settings_say(tmp_path: Path) -> None:
+def test_truncated_responses_get_the_configured_reward(tmp_path: Path) -> None:
     _, _, history = trained("grpo", tmp_path, max_steps=1, unfinished_reward=-1.0)
     row = history[0]
     assert row["reward"] < row["finished"] * 1.0 - (1 - row["finished"]) + 1e-6
@@ -205,10 +205,10 @@ def test_the_best_weights_may_be_kept(tmp_path: Path) -> None:
         policy, _, _ = trained("ppo", folder, **changes)
         drawn = roll_out(policy, ASK[:8], max_new_tokens=6, seed=3, step=2**31)
         scores[keep] = sum(share(drawn.responses(range(8)))) / 8
-    made, _ = train_ppo(
+    result, _ = train_ppo(
         make_policy(), PROMPTS, PPOTraining(**on_policy(**changes)), run(tmp_path / "again"), held_out=WATCHED
     )
-    rewards = [row["validation_reward"] for row in made.curve[1:] if row.get("validation_reward") is not None]
+    rewards = [row["validation_reward"] for row in result.curve[1:] if row.get("validation_reward") is not None]
     assert scores["validation_reward"] == pytest.approx(max(rewards), abs=1e-6)
     assert scores["last"] == pytest.approx(rewards[-1], abs=1e-6)
 
@@ -248,13 +248,13 @@ def test_batches_of_pairs_hold_the_chosen_first() -> None:
     assert float(learner.loss(batch).detach()) == pytest.approx(0.693147, abs=1e-5)  # the policy is its reference
 
 
-def test_judges_hear_which_prompt_was_asked(tmp_path: Path) -> None:
-    asked: list[int] = []
+def test_judges_get_the_index_of_the_prompt(tmp_path: Path) -> None:
+    rows: list[int] = []
 
     def score(responses: Any) -> list[float]:
-        asked.extend(one.row for one in responses)
+        rows.extend(one.row for one in responses)
         assert all(list(one.prompt) == ASK[one.row] for one in responses)
         return [0.0] * len(responses)
 
     train_grpo(make_policy(), Prompts(ASK, score), GRPOTraining(**on_policy(max_steps=12, samples=2)), run(tmp_path))
-    assert set(asked) == set(range(12))  # three rollouts of four prompts: every prompt once an epoch
+    assert set(rows) == set(range(12))  # three rollouts of four prompts: every prompt once an epoch

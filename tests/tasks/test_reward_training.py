@@ -17,28 +17,28 @@ from tests.models.spoken import DIALOGUES, RANKINGS, asked, saved_instructed
 from tests.tasks.small_run import moved, stop_at
 
 
-def trained(folder: Path, place: str = "a", **changes: Any) -> tuple[RewardModel, TrainingResult]:
+def trained(folder: Path, name: str = "a", **changes: Any) -> tuple[RewardModel, TrainingResult]:
     small = {"max_steps": 30, "lr": 0.01, "batch_size": 4, "validations": 3, "checkpoint_every": 4}
     train, validation = changes.pop("train", RANKINGS), changes.pop("validation", RANKINGS)
-    shown = changes.pop("demonstrations", DIALOGUES)
+    demonstrations = changes.pop("demonstrations", DIALOGUES)
     dropout = changes.pop("dropout", 0.0)
     training = RewardTraining.model_validate(small | {"progress": False, "accelerator": "cpu"} | changes)
     rung = SimpleNamespace(
         name="reward", model=RewardModel.Config(dropout=dropout, body_dropout=dropout), training=training
     )
     base = saved_instructed(folder / "sft")
-    return make(base, train, validation, shown, settings=rung, run=Run(1, folder / place))
+    return make(base, train, validation, demonstrations, settings=rung, run=Run(1, folder / name))
 
 
 @pytest.mark.parametrize(("pairs", "steps"), [("together", 30), ("apart", 75)])
 def test_two_batches_are_learnt_by_heart(pairs: str, steps: int, tmp_path: Path) -> None:
-    model, made = trained(tmp_path, pairs=pairs, max_steps=steps)
+    model, result = trained(tmp_path, pairs=pairs, max_steps=steps)
     right = []
     for one in RANKINGS:
-        rewards = model.rewards([(*one.prompt, Message("assistant", said)) for said in one.responses])
+        rewards = model.rewards([(*one.prompt, Message("assistant", answer)) for answer in one.responses])
         right += [rewards[win] > rewards[lose] for win, lose in one.pairs()]
     assert len(right) == 40 and all(right)
-    measured = [row for row in made.curve if row["validation_loss"] is not None]
+    measured = [row for row in result.curve if row["validation_loss"] is not None]
     assert [row["step"] for row in measured] == [steps // 3, steps // 3 * 2, steps] and measured[-1][
         "validation_accuracy"
     ] == 1.0
@@ -46,9 +46,9 @@ def test_two_batches_are_learnt_by_heart(pairs: str, steps: int, tmp_path: Path)
 
 
 def test_an_epoch_of_pairs_apart_shows_each_response_more_often(tmp_path: Path) -> None:
-    together = trained(tmp_path, "a", epochs=1, validations=1)[1]
+    joint = trained(tmp_path, "a", epochs=1, validations=1)[1]
     apart = trained(tmp_path, "b", epochs=1, validations=1, pairs="apart", max_steps=99)[1]
-    assert together.curve[-1]["step"] == 2 and apart.curve[-1]["step"] == 10  # 8 rankings, 40 pairs, by 4
+    assert joint.curve[-1]["step"] == 2 and apart.curve[-1]["step"] == 10  # 8 rankings, 40 pairs, by 4
 
 
 @pytest.mark.parametrize("step", [1, 7])
@@ -65,7 +65,7 @@ def test_a_killed_run_ends_with_the_same_bits(step: int, tmp_path: Path, monkeyp
     assert one.curve == other.curve
 
 
-def test_what_cannot_be_learnt_from_is_named(tmp_path: Path) -> None:
+def test_unusable_training_data_raises_a_named_error(tmp_path: Path) -> None:
     tied = [Ranking(asked("say cat"), ("cat", "dog"), (1, 1))]
     with pytest.raises(InputError, match="no two training responses of different rank"):
         trained(tmp_path, train=tied)

@@ -25,11 +25,11 @@ def network() -> Translator:
 def test_nothing_and_everything_replaced() -> None:
     model, target_in = network(), BATCH.target[:, :-1]
     assert torch.equal(mixed_words(model, BATCH, 0.0), target_in)
-    given = mixed_words(model, BATCH, 1.0)
+    mixed = mixed_words(model, BATCH, 1.0)
     special = target_in <= max(PAD, BOS, EOS)
-    assert torch.equal(given[special], target_in[special])
-    assert (given[~special] > max(PAD, BOS, EOS)).all()
-    assert not torch.equal(given, target_in)
+    assert torch.equal(mixed[special], target_in[special])
+    assert (mixed[~special] > max(PAD, BOS, EOS)).all()
+    assert not torch.equal(mixed, target_in)
     assert model.training  # as before
 
 
@@ -41,13 +41,13 @@ def test_golden_draws_follow_the_models_own_beginnings() -> None:
     with torch.no_grad():
         model.head.weight.mul_(1000)  # tied: the embeddings grow too
         model.head.bias[[PAD, BOS, EOS]] = -1e9
-    given = mixed_words(model, BATCH, 1.0)
+    mixed = mixed_words(model, BATCH, 1.0)
     greedy = BATCH.target[:1, :1]
     state = model.encode(BATCH.source[:1], BATCH.source[:1] != PAD)
     for _ in range(4):
         log_probs, state, _ = model.step(greedy, state)
         greedy = torch.cat([greedy, log_probs.argmax(1, keepdim=True)], dim=1)
-    assert torch.equal(given[:1], greedy)
+    assert torch.equal(mixed[:1], greedy)
 
 
 def test_share_rises_with_the_steps_and_the_true_words_stay_the_target() -> None:
@@ -60,8 +60,8 @@ def test_share_rises_with_the_steps_and_the_true_words_stay_the_target() -> None
     torch.manual_seed(1)
     sampled = task.loss(BATCH)
     torch.manual_seed(1)
-    given = mixed_words(model, BATCH, 1.0)
-    log_probs = model(BATCH.source, given).log_softmax(-1)  # (B, T, V)
+    mixed = mixed_words(model, BATCH, 1.0)
+    log_probs = model(BATCH.source, mixed).log_softmax(-1)  # (B, T, V)
     following = BATCH.target[:, 1:]
     expected = -log_probs.gather(2, following.unsqueeze(2))[following != PAD].mean()
     torch.testing.assert_close(sampled, expected)

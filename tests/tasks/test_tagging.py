@@ -52,7 +52,7 @@ def network(**settings) -> RecurrentTagger:
 
 
 def test_it_learns_and_after_a_kill_and_a_move_gives_the_same_bits(tmp_path, monkeypatch):
-    first, made = trained(tmp_path / "a")
+    first, result = trained(tmp_path / "a")
     with monkeypatch.context() as patch, pytest.raises(KeyError):
         stop_at(patch, Tagging, 25)
         trained(tmp_path / "b")
@@ -60,7 +60,7 @@ def test_it_learns_and_after_a_kill_and_a_move_gives_the_same_bits(tmp_path, mon
     assert [tuple(row) for row in first.tag([one.words for one in corpus()])] == [one.tags for one in corpus()]
     for one, other in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(one, other)
-    assert made.curve[-1]["validation_accuracy"] == 1.0 and made.validation_loss is not None
+    assert result.curve[-1]["validation_accuracy"] == 1.0 and result.validation_loss is not None
 
 
 def vectors(dim=8) -> WordVectors:
@@ -74,8 +74,8 @@ def test_vectors_stand_in_the_rows_of_their_words(frozen):
     start_words(model, vectors(), frozen=frozen)
     table, scale = model.embedding.weight, 8**-0.5 / torch.from_numpy(vectors().matrix).std()
     for word, row in (("dog", 0), ("horse", 1), ("cat", 2)):
-        given = torch.from_numpy(vectors().matrix[row]) * scale
-        torch.testing.assert_close(table[model.words.index[word]].detach(), given)
+        expected = torch.from_numpy(vectors().matrix[row]) * scale
+        torch.testing.assert_close(table[model.words.index[word]].detach(), expected)
     other = table[model.words.index["sees"]]
     assert (other == 0).all().item() == frozen and table.requires_grad != frozen
 
@@ -95,16 +95,16 @@ def test_vectors_give_words_that_training_lacks_an_id_and_stay_frozen(tmp_path):
 def test_damaged_entries_of_the_vectors_are_left_out_and_counted_or_refused(tmp_path):
     path = tmp_path / "v.txt"
     path.write_text("".join(f"{word} {' '.join('12345678')}\n" for word in ("dog", "horse", "dog")))
-    model, made = trained(tmp_path / "run", input={"vectors": str(path)}, max_steps=2)
-    assert "horse" in model.words.index and made.vectors_skipped == 1
+    model, result = trained(tmp_path / "run", input={"vectors": str(path)}, max_steps=2)
+    assert "horse" in model.words.index and result.vectors_skipped == 1
     with pytest.raises(InputError, match=r"v\.txt:3: a word that occurs twice"):
         trained(tmp_path / "run", input={"vectors": str(path), "damaged": "strict"})
     settings = chosen(max_steps=2)
     settings.input = TaggerTransferInput()
-    _, made = make(
+    _, result = make(
         RecurrentTagger, TAGS, corpus(), corpus()[:2], settings=settings, run=Run(1, tmp_path / "b"), base=path
     )
-    assert made.vectors_skipped == 1
+    assert result.vectors_skipped == 1
 
 
 def test_vectors_of_another_dimension_or_of_no_word_are_refused():
@@ -136,33 +136,33 @@ NAMED = ["we/O saw/O New/B-X York/I-X and/O Ann/B-Y", "Ann/B-Y sleeps/O", "a/O d
 
 def test_weights_are_chosen_by_whole_phrases_where_tags_bracket_them(tmp_path):
     rows = corpus(NAMED)
-    model, made = trained(tmp_path, train=rows, tags=NAMES, max_steps=60, validations=30)
-    curve = [row["validation_entity_f1"] for row in made.curve if row["validation_loss"] is not None]
-    said = model.tag([one.words for one in rows[:2]])  # `trained` validates on these
-    assert f1_score([list(one.tags) for one in rows[:2]], said) == pytest.approx(max(curve))
+    model, result = trained(tmp_path, train=rows, tags=NAMES, max_steps=60, validations=30)
+    curve = [row["validation_entity_f1"] for row in result.curve if row["validation_loss"] is not None]
+    tags = model.tag([one.words for one in rows[:2]])  # `trained` validates on these
+    assert f1_score([list(one.tags) for one in rows[:2]], tags) == pytest.approx(max(curve))
     assert min(curve) < max(curve)
-    first = next(row for row in made.curve if row.get("validation_entity_f1") == max(curve))
-    assert made.validation_loss == first["validation_loss"]
+    first = next(row for row in result.curve if row.get("validation_entity_f1") == max(curve))
+    assert result.validation_loss == first["validation_loss"]
 
 
 def test_the_log_shows_entity_f1_and_the_result_says_which_weights_are_kept(tmp_path, capsys):
     rows = corpus(NAMED)
-    model, made = trained(tmp_path, train=rows, tags=NAMES, max_steps=40, validations=10, progress=True)
-    shown = [line for line in capsys.readouterr().err.splitlines() if "entity F₁" in line]
-    curve = [row for row in made.curve if row["validation_loss"] is not None]
+    model, result = trained(tmp_path, train=rows, tags=NAMES, max_steps=40, validations=10, progress=True)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "entity F₁" in line]
+    curve = [row for row in result.curve if row["validation_loss"] is not None]
     best = max(curve, key=lambda row: row["validation_entity_f1"])
-    assert made.kept == Kept(best["step"], "validation_entity_f1", best["validation_entity_f1"], highest=True)
+    assert result.kept == Kept(best["step"], "validation_entity_f1", best["validation_entity_f1"], highest=True)
     written = f"the weights of step {best['step']} are kept: the highest entity F₁ ({best['validation_entity_f1']:.4f})"
-    assert shown[-1] == written and len(shown) == len(curve) + 1
-    assert all(f"entity F₁ {row['validation_entity_f1']:.4g} " in line for row, line in zip(curve, shown, strict=False))
-    figures, message = validated(model, made)
+    assert lines[-1] == written and len(lines) == len(curve) + 1
+    assert all(f"entity F₁ {row['validation_entity_f1']:.4g} " in line for row, line in zip(curve, lines, strict=False))
+    figures, message = validated(model, result)
     assert figures["validation_entity_f1"] == best["validation_entity_f1"] and written in message
     assert str(Kept(9, "validation_loss", 0.5, highest=False)).endswith("kept: the lowest validation loss (0.5000)")
     assert str(Kept(9, LAST, 9.0, highest=True)) == "the weights of step 9 are kept: the last"
 
 
 @pytest.mark.parametrize(
-    ("asked", "validation", "measure"),
+    ("stopping", "validation", "measure"),
     [
         ("auto", NAMED[:2], "validation_entity_f1"),
         ("auto", NAMED[2:3], "validation_accuracy"),  # no phrase to choose by
@@ -170,19 +170,19 @@ def test_the_log_shows_entity_f1_and_the_result_says_which_weights_are_kept(tmp_
         ("validation_loss", NAMED[:2], "validation_loss"),
     ],
 )
-def test_what_weights_are_chosen_by(asked, validation, measure, tmp_path, monkeypatch):
+def test_what_weights_are_chosen_by(stopping, validation, measure, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr("langladder.tasks.tagging.train_task", lambda task, *_: seen.append((task.monitor, task.mode)))
     words = TaggerWords.of(corpus(NAMED), lowercase=True, digits=True, min_count=1)
     model = RecurrentTagger(RecurrentTagger.Config.model_validate(SMALL), *words.sizes, 4).equip(words, NAMES)
-    config = TaggerTraining.model_validate(SHORT | {"early_stopping": asked})
+    config = TaggerTraining.model_validate(SHORT | {"early_stopping": stopping})
     train_tagger(model, corpus(NAMED), corpus(validation), config, Run(1, tmp_path))
     assert seen == [(measure, "min" if measure == "validation_loss" else "max")]
 
 
 def test_parts_of_speech_bracket_no_phrases_to_choose_by(tmp_path):
-    _, made = trained(tmp_path / "a", max_steps=2)
-    assert "validation_entity_f1" not in made.curve[-1]
+    _, result = trained(tmp_path / "a", max_steps=2)
+    assert "validation_entity_f1" not in result.curve[-1]
     with pytest.raises(InputError, match=r"early_stopping=entity_f1: the tags mark no phrases .* set it to auto"):
         trained(tmp_path / "b", early_stopping="entity_f1")
 
@@ -195,15 +195,15 @@ def test_a_step_that_the_scheme_forbids_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("train", "told"),
+    ("train", "message"),
     [
         ([Tagged((), ())], "no training sentence"),
         ([Tagged(("a",), ("?",))], "the tag '\\?' is not one of D, N, V"),
         ([Tagged(("a", "b"), ("D",))], "the number of tags differs"),
     ],
 )
-def test_sentences_that_cannot_be_learnt_from(train, told, tmp_path):
-    with pytest.raises(InputError, match=told):
+def test_sentences_that_cannot_be_learnt_from(train, message, tmp_path):
+    with pytest.raises(InputError, match=message):
         train_tagger(network(), train, [], TaggerTraining.model_validate(SHORT), Run(1, tmp_path))
 
 

@@ -38,18 +38,18 @@ def world(lines: int = 600, seed: int = 0) -> WordCorpus:
 def train(
     work: Path, config: SkipGramConfig = CONFIG, training: TrainingConfig = TRAINING, seed: int = 1
 ) -> tuple[WordVectors, TrainedVectors]:
-    made = make(SkipGram, config, world(), training=training, run=Run(seed, work))
-    return made.vectors, made
+    result = make(SkipGram, config, world(), training=training, run=Run(seed, work))
+    return result.vectors, result
 
 
 def test_learns_kinds_and_is_deterministic(tmp_path: Path) -> None:
-    vectors, made = train(tmp_path / "a")
-    assert made.curve[-1]["step"] == 3 * -(-3600 // 400)
-    losses = [row["train_loss"] for row in made.curve]
+    vectors, result = train(tmp_path / "a")
+    assert result.curve[-1]["step"] == 3 * -(-3600 // 400)
+    losses = [row["train_loss"] for row in result.curve]
     assert losses[-1] is not None and losses[-1] < 6 * np.log(2) * 0.7
-    places, foods = ([f"{kind}{number}" for number in range(6)] for kind in ("place", "food"))
-    within = np.mean([vectors.similarity(a, b) for kind in (places, foods) for a in kind for b in kind if a != b])
-    between = np.mean([vectors.similarity(a, b) for a in places for b in foods])
+    cities, foods = ([f"{kind}{number}" for number in range(6)] for kind in ("place", "food"))
+    within = np.mean([vectors.similarity(a, b) for kind in (cities, foods) for a in kind for b in kind if a != b])
+    between = np.mean([vectors.similarity(a, b) for a in cities for b in foods])
     assert within > between + 0.2
     again, _ = train(tmp_path / "b")
     assert np.array_equal(vectors.matrix, again.matrix)
@@ -76,8 +76,8 @@ def test_resumed_equals_uninterrupted(tmp_path: Path) -> None:
         patch.setattr(SkipGramBatches, "train", fail_at_17)
         with pytest.raises(KilledError):
             train(tmp_path / "part", training=TRAINING.model_copy(update={"checkpoint_every": 5}))
-    resumed, made = train(moved(tmp_path / "part"))
-    assert made.curve[-1]["step"] == 27
+    resumed, result = train(moved(tmp_path / "part"))
+    assert result.curve[-1]["step"] == 27
     assert np.array_equal(resumed.matrix, whole.matrix)
 
 

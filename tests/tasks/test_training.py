@@ -197,7 +197,7 @@ def test_checkpoint_of_another_run_is_refused(tmp_path):
         train("lstm", tmp_path, seed=2, max_steps=3, warmup_steps=0)
 
 
-def test_divergence_is_said(tmp_path, monkeypatch):
+def test_divergence_raises_an_error(tmp_path, monkeypatch):
     loss = LanguageModelling.loss
     monkeypatch.setattr(LanguageModelling, "loss", lambda task, batch: loss(task, batch) / (task.steps_done != 3))
     with pytest.raises(InputError, match=r"training diverged: the loss is inf at step 4.*training\.lr"):

@@ -129,8 +129,8 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
             samples = self._samples(chains, base, number)
             for name, proxy in config.proxies.items():
                 found[name].append(self._pressed(chains, base, proxy, samples, number, seed))
-                told = found[name][-1].gold["rl"].mean(axis=(0, 2))
-                progress(f"{name}, seed {number}: gold {told[0]:.3f} to {told[-1]:.3f}, at most {told.max():.3f}")
+                gold = found[name][-1].gold["rl"].mean(axis=(0, 2))
+                progress(f"{name}, seed {number}: gold {gold[0]:.3f} to {gold[-1]:.3f}, at most {gold.max():.3f}")
         return findings({name: _all_seeds(some) for name, some in found.items()}, self.numbers(), config.margin)
 
     def numbers(self) -> list[int]:
@@ -153,14 +153,14 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
         held_out = chains.rankings(chains.sets.held_out, seed=DRAWN, base_seed=base_seed)
         right = judge_rewards(rewards_of(reward, held_out), held_out).accuracy
         pairs = sum(len(one.pairs()) for one in chains.learnt(**which))
-        told = self._ppo(chains, base, reward, seed)
+        judged = self._ppo(chains, base, reward, seed)
         by = by_reward_model(reward)(samples.responses).reshape(samples.rewards.shape)  # (P, N)
         numbers = self.numbers()
         gold, chosen = (
             np.stack([best_of_n_values(by, values, n) for n in numbers]) for values in (samples.rewards, by)
         )
         kl = np.stack([np.full(len(by), best_of_n_kl(n)) for n in numbers])
-        rl = [np.stack(values)[None] for values in zip(*told, strict=True)]  # (1, C, P) each
+        rl = [np.stack(values)[None] for values in zip(*judged, strict=True)]  # (1, C, P) each
         both = [
             dict(zip(FORMS, pair, strict=True)) for pair in zip(rl, (gold[None], chosen[None], kl[None]), strict=True)
         ]
@@ -171,14 +171,14 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
         config, judges = self.config, Judges(chains.template, chains.sets.test, self.config.max_new_tokens)
         steps = config.aligning("ppo", {"beta": 0.0}).max_steps
         stops = set(np.linspace(0, steps, config.checkpoints + 1).round().astype(int).tolist())
-        told = [judges.drawn(base, base, reward)]
+        judged = [judges.drawn(base, base, reward)]
 
         def watch(policy: InstructedGPT, step: int) -> None:
             if step in stops:
-                told.append(judges.drawn(policy, base, reward))
+                judged.append(judges.drawn(policy, base, reward))
 
         chains.aligned("ppo", base, {"beta": 0.0}, seed=seed, reward=reward, watch=watch)
-        return told
+        return judged
 
 
 def _all_seeds(some: Sequence[Pressed]) -> Pressed:
@@ -252,12 +252,12 @@ def _summary(name: str, one: Pressed, way: Course) -> str:
     )
 
 
-def _mean(one: Pressed, form: Form, place: int) -> float:
-    return float(one.gold[form][:, place].mean())
+def _mean(one: Pressed, form: Form, step: int) -> float:
+    return float(one.gold[form][:, step].mean())
 
 
-def _gold(one: Pressed, form: Form, place: int) -> str:
-    return f"{_mean(one, form, place):.3f}"
+def _gold(one: Pressed, form: Form, step: int) -> str:
+    return f"{_mean(one, form, step):.3f}"
 
 
 def _row(name: str, one: Pressed, form: Form) -> list[str | float | None]:
@@ -279,7 +279,7 @@ def _plot(found: Mapping[str, Pressed], form: Form, what: str) -> Plot:
         fit = one.fit(form)
         if what == "gold" and fit is not None:
             d = np.linspace(0.0, float(one.d(form).max()), 30).tolist()
-            lines.append(series(f"{name}, fitted", d, [fit.reward(place) for place in d]))
+            lines.append(series(f"{name}, fitted", d, [fit.reward(distance) for distance in d]))
     return Plot(
         title=f"{what.capitalize()} reward by {TITLES[form]}",
         x_label="√KL to the SFT model (√nats)",

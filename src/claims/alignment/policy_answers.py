@@ -54,9 +54,9 @@ class Judges:
     def drawn(self, policy: InstructedGPT, base: InstructedGPT, reward: RewardModel) -> Judged:
         """A drawn answer to each prompt."""
         rollouts = roll_out(policy, self.ids, max_new_tokens=self.max_new_tokens, seed=DRAWN)
-        said = rollouts.responses(range(len(self.ids)))
+        responses = rollouts.responses(range(len(self.ids)))
         kl = sequence_kl(policy, base, rollouts).double().numpy()
-        return Judged(self.gold(said), by_reward_model(reward)(said), kl)
+        return Judged(self.gold(responses), by_reward_model(reward)(responses), kl)
 
     def gold_rewards(self, policy: InstructedGPT) -> np.ndarray:
         """The gold reward of the same answers, (P,)."""
@@ -69,9 +69,9 @@ class Judges:
         found = sample_many(policy, self.ids, by_reward_model(reward), **how)
         return Judged(self.gold(found.best()), found.rewards.max(axis=1), np.full(len(self.ids), best_of_n_kl(n)))
 
-    def gold(self, said: Sequence[Response]) -> np.ndarray:
+    def gold(self, responses: Sequence[Response]) -> np.ndarray:
         """The gold reward of responses, (P,)."""
-        return np.asarray(self.score(said), dtype=np.float64)
+        return np.asarray(self.score(responses), dtype=np.float64)
 
 
 def text_loss(model: GPT, text: TokenStream, *, windows: int, length: int) -> np.ndarray:

@@ -129,11 +129,11 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
         self, expected: Expectation, by: Mapping[str, Measured], *rest: Any, **where: Any
     ) -> tuple[Verdict, str]:
         """See `Comparison.judged`; also computes how often an answer is preferred."""
-        verdict, said = super().judged(expected, by, *rest, **where)
+        verdict, text = super().judged(expected, by, *rest, **where)
         if (expected.metric or self.config.metric) != "gold" or expected.than not in by:
-            return verdict, said
+            return verdict, text
         shares = [preferred(by[name], by[str(expected.than)]) for name in expected.names]
-        return verdict, f"{said}, preferred in {', '.join(f'{share:.0%}' for share in shares)}"
+        return verdict, f"{text}, preferred in {', '.join(f'{share:.0%}' for share in shares)}"
 
     def _policy(
         self, chains: Chains, variant: Variant, base: InstructedGPT, reward: RewardModel, which: Mapping[str, Any]
@@ -159,9 +159,9 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
             return judges.best(policy, reward, variant.n)
         if variant.method == "plain":
             gpt, nothing = chains.gpt(seed=base_seed, width=variant.width), np.full(len(dialogues), np.nan)
-            shown = chains.sets.demonstrations
+            demonstrations = chains.sets.demonstrations
             how = {"shots": variant.shots, "max_new_tokens": self.config.max_new_tokens}
-            return Judged(answered_in_words(gpt, chains.template, dialogues, shown, **how), nothing, nothing)
+            return Judged(answered_in_words(gpt, chains.template, dialogues, demonstrations, **how), nothing, nothing)
         return judges.drawn(policy, base, reward)
 
 

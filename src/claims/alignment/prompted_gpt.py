@@ -28,7 +28,7 @@ def answered_in_words(
     model: GPT,
     template: ChatTemplate,
     dialogues: Sequence[Dialogue],
-    shown: Sequence[Dialogue],
+    examples: Sequence[Dialogue],
     *,
     shots: int,
     max_new_tokens: int,
@@ -37,10 +37,10 @@ def answered_in_words(
     """The gold rewards (P,) of drawn answers, temperature 1."""
     policy = InstructedGPT.grown_from(model).eval()  # it has not learnt the markers of dialogues
     room = policy.context - max_new_tokens
-    ids = [prompt_in_words(template, one, shown, shots, room) for one in dialogues]
+    ids = [prompt_in_words(template, one, examples, shots, room) for one in dialogues]
     rollouts = roll_out(policy, ids, max_new_tokens=max_new_tokens, seed=seed)
-    said = [template.response(one.tokens) for one in rollouts.responses(range(len(ids)))]
-    return np.array(rewards_of_answers(dialogues, [first_sentence(text) for text in said]), dtype=np.float64)
+    answers = [template.response(one.tokens) for one in rollouts.responses(range(len(ids)))]
+    return np.array(rewards_of_answers(dialogues, [first_sentence(text) for text in answers]), dtype=np.float64)
 
 
 def first_sentence(text: str) -> str:
@@ -50,12 +50,12 @@ def first_sentence(text: str) -> str:
 
 
 def prompt_in_words(
-    template: ChatTemplate, asked: Dialogue, shown: Sequence[Dialogue], shots: int, room: int
+    template: ChatTemplate, dialogue: Dialogue, pool: Sequence[Dialogue], shots: int, room: int
 ) -> list[int]:
     """As many of the examples as fit, and the instruction, in at most `room` tokens."""
-    alike = [one for one in shown if one.kind == asked.kind] or shown
+    alike = [one for one in pool if one.kind == dialogue.kind] or pool
     examples = sorted((f"{one.prompt[-1].text} {one.response}" for one in alike), key=lambda text: (len(text), text))
-    instruction = asked.prompt[-1].text
+    instruction = dialogue.prompt[-1].text
     for count in range(min(shots, len(examples)), -1, -1):
         text = " ".join([*examples[:count], instruction])
         ids = [BOS, *template.tokenizer.encode_lines([text])[0].tolist()]

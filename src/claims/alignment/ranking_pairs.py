@@ -110,26 +110,26 @@ class RankingPairs(Comparison[RankingPairsConfig]):
         }
         steps = config.rewarding(examples, batch_size=size, epochs=float(config.passes)).max_steps
         stops = np.ceil(np.linspace(0, steps, config.passes + 1)).astype(int)[1:].tolist()
-        told: list[tuple[np.ndarray, np.ndarray, float]] = []
+        measured: list[tuple[np.ndarray, np.ndarray, float]] = []
 
         def watch(model: RewardModel, step: int) -> None:
             if step in stops:
                 trained = float(judged(model, rankings[: len(held_out)])[0].mean())
-                told.extend([(*judged(model, held_out), trained)] * stops.count(step))
+                measured.extend([(*judged(model, held_out), trained)] * stops.count(step))
                 model.train()
 
         chains.judge(rankings, base, seed=seed, watch=watch, **changes)
         answers = sum(len(one.responses) for one in rankings) if way == "together" else 2 * pairs
-        loss, right, train = (np.stack(part) for part in zip(*told, strict=True))
+        loss, right, train = (np.stack(part) for part in zip(*measured, strict=True))
         return Learnt(loss, right, train, float(answers))
 
 
 def judged(model: RewardModel, rankings: list[Ranking]) -> tuple[np.ndarray, np.ndarray]:
     """Mean −log σ(r_w − r_l) in nats over the pairs of each ranking, and the share of correct pairs, (N,) each."""
     losses, right = [], []
-    for given, one in zip(rewards_of(model, rankings), rankings, strict=True):
+    for rewards, one in zip(rewards_of(model, rankings), rankings, strict=True):
         better, worse = np.array(one.pairs()).T  # (pairs,) each
-        differences = given[better] - given[worse]
+        differences = rewards[better] - rewards[worse]
         losses.append(float(np.logaddexp(0, -differences).mean()))
         right.append(float((differences > 0).mean()))
     return np.array(losses), np.array(right)

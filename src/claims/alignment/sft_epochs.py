@@ -81,13 +81,13 @@ class SFTEpochs(Comparison[SFTEpochsConfig]):
 
         def one(_: str, change: Change, seed: int) -> Scored:
             found, last, rest = curves[seed], Variant(**change).at == "last", slice(1, None, 2)
-            place = -1 if last else lowest
+            stop = -1 if last else lowest
             drawn = zip(("losses", "train", "golds"), (found.loss, found.train[:, None], found.gold), strict=True)
             by_epoch = {name: dict(zip(found.epochs, some.mean(axis=1).tolist(), strict=True)) for name, some in drawn}
             return 0, {
-                "loss": found.loss[place, rest],
-                "gold": found.gold[place, rest],
-                "epochs": found.epochs[place],
+                "loss": found.loss[stop, rest],
+                "gold": found.gold[stop, rest],
+                "epochs": found.epochs[stop],
                 "fell": float(found.train[0] - found.train[-1]),
                 **(by_epoch if last else {}),
             }
@@ -98,24 +98,24 @@ class SFTEpochs(Comparison[SFTEpochsConfig]):
         """The training run of one seed."""
         config, judges = self.config, Judges(chains.template, chains.sets.held_out, self.config.max_new_tokens)
         sets = chains.sets.held_out, chains.sets.demonstrations
-        held, shown = (chains.template.rows([one.messages for one in some]) for some in sets)
-        passes = config.epochs * len(shown) / config.sft_batch_size
+        held, rows = (chains.template.rows([one.messages for one in some]) for some in sets)
+        passes = config.epochs * len(rows) / config.sft_batch_size
         steps = config.tuning(max_steps=round(passes)).max_steps
         stops = np.unique(np.ceil(np.linspace(0, steps, config.looks + 1)).astype(int)[1:]).tolist()
-        told: list[tuple[np.ndarray, np.ndarray, float]] = []
+        measured: list[tuple[np.ndarray, np.ndarray, float]] = []
 
         def watch(model: InstructedGPT, step: int) -> None:
             if step in stops:
                 model.eval()
                 gold = judges.gold_rewards(model)
-                told.append((losses(model, held), gold, float(losses(model, shown[: len(held)]).mean())))
+                measured.append((losses(model, held), gold, float(losses(model, rows[: len(held)]).mean())))
                 model.train()
 
         chains.tuned(
             chains.gpt(seed=base_seed), chains.sets.demonstrations, seed=seed, watch=watch, max_steps=round(passes)
         )
-        made = [round(step * config.sft_batch_size / len(shown), 1) for step in stops]
-        return Curve(made, *(np.stack(part) for part in zip(*told, strict=True)))
+        epochs = [round(step * config.sft_batch_size / len(rows), 1) for step in stops]
+        return Curve(epochs, *(np.stack(part) for part in zip(*measured, strict=True)))
 
 
 def lowest_loss(curves: Sequence[Curve]) -> int:

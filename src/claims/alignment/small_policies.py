@@ -73,7 +73,7 @@ class Chains:
         self.text, self.tokenizer, self.config = data.stream("train"), data.tokenizer(), config
         self.template = ChatTemplate(self.tokenizer)
         self.sets = self._drawn()
-        self._made: dict[str, Any] = {}
+        self._cache: dict[str, Any] = {}
 
     def gpt(self, *, seed: int, width: int | None = None) -> GPT:
         """A language model of the text."""
@@ -97,7 +97,7 @@ class Chains:
     def tuned(
         self,
         base: GPT,
-        shown: Sequence[Dialogue],
+        dialogues: Sequence[Dialogue],
         *,
         seed: int,
         watch: Callable[[InstructedGPT, int], None] | None = None,
@@ -112,15 +112,15 @@ class Chains:
         torch.manual_seed(seed)
         model, config = InstructedGPT.grown_from(base), self.config.tuning(**changes)
         rows = dialogue_rows(
-            self.template, repeated(shown, config.repeats), model.context, too_long="leave_out", split="train"
+            self.template, repeated(dialogues, config.repeats), model.context, too_long="leave_out", split="train"
         )
         mixed = mixed_windows(config.pretraining, model, self.text, seed)
         batches, task = (
             DialogueBatches(rows, [], batch_size=config.batch_size, seed=seed, text=mixed),
             InstructionTuning(model, config),
         )
-        told = None if watch is None else lambda step: watch(model, step)
-        train(task, lambda step: task.loss(batches.train(step)), config, told)
+        at_step = None if watch is None else lambda step: watch(model, step)
+        train(task, lambda step: task.loss(batches.train(step)), config, at_step)
         return model
 
     def rankings(
@@ -135,12 +135,12 @@ class Chains:
             self.sft(seed=base_seed),
             PreferencesConfig(samples=self.config.samples, max_new_tokens=self.config.max_new_tokens),
         )
-        asked = [one.prompt[-1].text for one in (dialogues[0], dialogues[-1])]
-        said = self._once(
-            ["samples", *asked, len(dialogues), seed, base_seed],
+        texts = [one.prompt[-1].text for one in (dialogues[0], dialogues[-1])]
+        answers = self._once(
+            ["samples", *texts, len(dialogues), seed, base_seed],
             lambda: sampled(policy, self.template, dialogues, config, seed),
         )
-        return preferences(said, gold_rewards, noise or NoiseConfig(), seed)
+        return preferences(answers, gold_rewards, noise or NoiseConfig(), seed)
 
     def learnt(self, *, seed: int, base_seed: int, ranked: int | None = None, noise: Any = None) -> list[Ranking]:
         """The training rankings: of the first `ranked` prompts (None: all), with noise (None: that of the settings)."""
@@ -202,8 +202,8 @@ class Chains:
             RankingBatches(rows, [], batch_size=config.batch_size, seed=seed),
             RewardModelling(model, config),
         )
-        told = None if watch is None else lambda step: watch(model, step)
-        train(task, lambda step: task.loss(batches.train(step)), config, told)
+        at_step = None if watch is None else lambda step: watch(model, step)
+        train(task, lambda step: task.loss(batches.train(step)), config, at_step)
         model.centre([one.messages for one in self.sets.held_out])
         return model
 
@@ -229,8 +229,8 @@ class Chains:
             self._ppo(policy, config, reward, seed) if method == "ppo" else self._dpo(policy, config, rankings, seed)
         )
         task.seed = seed
-        told = None if watch is None else lambda step: watch(policy, step)
-        train(task, lambda step: task.loss(batches.train(step)), config, told)
+        at_step = None if watch is None else lambda step: watch(policy, step)
+        train(task, lambda step: task.loss(batches.train(step)), config, at_step)
         return policy
 
     def _ppo(self, policy: InstructedGPT, config: PPOTraining, reward: RewardModel, seed: int) -> tuple[Any, Any]:
@@ -247,14 +247,14 @@ class Chains:
         self, policy: InstructedGPT, config: DPOTraining, rankings: Sequence[Ranking], seed: int
     ) -> tuple[Any, Any]:
         pairs = token_pairs(self.template, rankings, policy.context)
-        said = references(policy, pairs), np.zeros((0, 2), dtype=np.float32)
-        return DPO(policy, config), PairBatches(pairs, [], said, batch_size=config.batch_size, seed=seed)
+        reference_log_probs = references(policy, pairs), np.zeros((0, 2), dtype=np.float32)
+        return DPO(policy, config), PairBatches(pairs, [], reference_log_probs, batch_size=config.batch_size, seed=seed)
 
     def _once(self, key: Sequence[object], make: Callable[[], Made]) -> Made:
         name = json.dumps(key)
-        if name not in self._made:
-            self._made[name] = make()
-        found: Made = self._made[name]
+        if name not in self._cache:
+            self._cache[name] = make()
+        found: Made = self._cache[name]
         return found
 
     def _drawn(self) -> Sets:
@@ -262,8 +262,8 @@ class Chains:
         sizes = [config.count(number) for number in (config.demonstrations, config.ranked, config.prompts)]
         some = config.count(config.test_prompts)
         ends = np.cumsum(sizes).tolist()
-        shown = self._fitting("train", ends[-1])
-        parts = shown[: ends[0]], shown[ends[0] : ends[1]], shown[ends[1] :]
+        dialogues = self._fitting("train", ends[-1])
+        parts = dialogues[: ends[0]], dialogues[ends[0] : ends[1]], dialogues[ends[1] :]
         found = Sets(*parts, *(self._fitting(split, some) for split in ("validation", "test", "unseen")))
         if least := [name for name, some in found._asdict().items() if len(some) < LEAST // 2]:
             raise InputError(

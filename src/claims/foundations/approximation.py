@@ -82,7 +82,7 @@ class Approximation(Comparison[ApproximationConfig]):
             return size, {
                 "error": float((found - y).square().mean().sqrt()),
                 "largest": float((found - y).abs().max()),
-                "output": {round(float(place), 2): float(value) for place, value in zip(x, found, strict=True)},
+                "output": {round(float(x_value), 2): float(value) for x_value, value in zip(x, found, strict=True)},
             }
 
         return one

@@ -75,13 +75,13 @@ def differences(weights: Weights) -> Weights:
     found = {}
     for name, value in weights.items():
         found[name] = np.zeros_like(value)
-        for place in np.ndindex(value.shape):
+        for index in np.ndindex(value.shape):
             losses = []
             for step in (EPSILON, -EPSILON):
                 moved = value.copy()
-                moved[place] += step
+                moved[index] += step
                 losses.append(network(weights | {name: moved}).value.item())
-            found[name][place] = (losses[0] - losses[1]) / (2 * EPSILON)
+            found[name][index] = (losses[0] - losses[1]) / (2 * EPSILON)
     return found
 
 

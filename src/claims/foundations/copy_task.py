@@ -128,8 +128,8 @@ class CopyTask(Comparison[CopyConfig]):
             train(model, loss, training)
             tokens = copy_rows(config.fewer(config.test_rows), config.symbols, length, delay, rows)
             with torch.no_grad():
-                said = model(tokens)[:, -length:].argmax(dim=2)  # (B, n)
-            return 0, {"right": float((said == tokens[:, :length]).double().mean())}
+                predicted = model(tokens)[:, -length:].argmax(dim=2)  # (B, n)
+            return 0, {"right": float((predicted == tokens[:, :length]).double().mean())}
 
         return one
 

@@ -96,5 +96,5 @@ class Logic(Comparison[LogicConfig]):
 def table(name: Table, bits: int) -> Points:
     """All rows of a truth table: x (2ⁿ, n) of 0 and 1, y (2ⁿ,)."""
     n = bits if name == "parity" else 2
-    x = torch.tensor([[row >> place & 1 for place in range(n)] for row in range(2**n)], dtype=torch.float32)
+    x = torch.tensor([[row >> bit & 1 for bit in range(n)] for row in range(2**n)], dtype=torch.float32)
     return Points(x, TABLES[name](x.sum(dim=1)).long())

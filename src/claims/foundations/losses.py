@@ -87,11 +87,11 @@ class Losses(Comparison[LossesConfig]):
 
         def one(base: Start, change: Change, seed: int) -> Scored:
             kind = Variant(**change).loss
-            taken = steps(base, kind)[seed]
+            needed = steps(base, kind)[seed]
             curve = {f"{sure:.4g}": gradient(kind, sure) for sure in config.confidences}
             return 0, {
-                "steps": max(1.0, taken),
-                "learnt": float(taken < most),
+                "steps": max(1.0, needed),
+                "learnt": float(needed < most),
                 "gradient": curve if base == config.bases[0] else {},
             }
 

@@ -100,31 +100,33 @@ class OutputLayers(Comparison[OutputLayersConfig]):
         with torch.no_grad():
             own = -float(head.target_log_probs(embedding(words), following).double().mean())
         excess = own + float(text.log_probs(words, following).mean())
-        taken = self._seconds(head, embedding(words[: config.pairs]).detach(), following[: config.pairs])
-        return {"excess": excess, "seconds": taken}
+        duration = self._seconds(head, embedding(words[: config.pairs]).detach(), following[: config.pairs])
+        return {"excess": excess, "seconds": duration}
 
     def _seconds(self, head: OutputLayer, hidden: Tensor, targets: Tensor) -> float:
         """Median time per word of the layer's loss and gradient, (N, D), (N,)."""
-        taken = []
+        durations = []
         head.train()
         hidden.requires_grad_()
         for _ in range(self.config.fewer(self.config.passes) + 1):
             started = time.perf_counter()
             head.loss(hidden, targets).backward()  # type: ignore[no-untyped-call]
-            taken.append(time.perf_counter() - started)
-        return statistics.median(taken[1:]) / len(targets)
+            durations.append(time.perf_counter() - started)
+        return statistics.median(durations[1:]) / len(targets)
 
     def timed(self, found: Found) -> Shown:
         """The claim holds if the hierarchical layer is faster at the largest V, and its advantage grows with every
         larger V."""
-        taken = {
+        durations = {
             layer: {size: [1e6 * one for one in by.values["seconds"]] for size, by in sizes.items()}
             for layer, sizes in found.items()
         }
         faster = {
-            layer: {size: [full / own for full, own in zip(taken[FULL][size], by[size], strict=True)] for size in by}
-            for layer, by in taken.items()
-            if FULL in taken and layer != FULL
+            layer: {
+                size: [full / own for full, own in zip(durations[FULL][size], by[size], strict=True)] for size in by
+            }
+            for layer, by in durations.items()
+            if FULL in durations and layer != FULL
         }
         times = list(faster.get(TREE, {}).values())
         verdict = Verdict(None, "needs two vocabularies and the full layer")
@@ -132,14 +134,16 @@ class OutputLayers(Comparison[OutputLayersConfig]):
             gains = [difference(more, less).exceeds() for less, more in pairwise(times)]
             verdict = every([difference(times[-1], 1.0).exceeds(), *gains])
         sizes = list(self.config.changes())
-        said = ", ".join(
+        ratios_text = ", ".join(
             f"{layer} {', '.join(f'{mean(by[size]):.1f}' for size in sizes)}" for layer, by in faster.items()
         )
-        measured = f"with {', '.join(sizes)} words, the speed-up of loss and gradient over the full layer is: {said}."
+        measured = (
+            f"with {', '.join(sizes)} words, the speed-up of loss and gradient over the full layer is: {ratios_text}."
+        )
         return Shown(
             **opened(verdict, measured),
             columns=["output layer", *(f"µs per word at {size}" for size in sizes)],
-            rows=[[layer, *(rounded(mean(one)) for one in by.values())] for layer, by in taken.items()],
+            rows=[[layer, *(rounded(mean(one)) for one in by.values())] for layer, by in durations.items()],
             plots=[
                 Plot(
                     title="Time by vocabulary",
@@ -147,7 +151,7 @@ class OutputLayers(Comparison[OutputLayersConfig]):
                     y_label="µs per word (loss and gradient)",
                     log_x=True,
                     log_y=True,
-                    series=lines({layer: {float(size): by[size] for size in by} for layer, by in taken.items()}),
+                    series=lines({layer: {float(size): by[size] for size in by} for layer, by in durations.items()}),
                 )
             ],
         )

@@ -57,11 +57,11 @@ class RecurrentCost(Experiment[RecurrentCostConfig]):
                     torch.manual_seed(number)
                     x = torch.randn(config.rows, config.length, width)
                     network = recurrent(cell, input_width=width, width=width)
-                    taken = _seconds(network, x, config.fewer(config.passes))
-                    seconds[cell][-1].append(taken / (config.rows * config.length))
+                    duration = _seconds(network, x, config.fewer(config.passes))
+                    seconds[cell][-1].append(duration / (config.rows * config.length))
                 parameters[cell].append(number_of_parameters(network))
-            said = ", ".join(f"{CELL_TITLES[cell]} {1e6 * mean(seconds[cell][-1]):.2f}" for cell in CELLS)
-            progress(f"width {width}: microseconds per token {said}")
+            microseconds = ", ".join(f"{CELL_TITLES[cell]} {1e6 * mean(seconds[cell][-1]):.2f}" for cell in CELLS)
+            progress(f"width {width}: microseconds per token {microseconds}")
         return findings(config.widths, parameters, seconds, config.margin)
 
 
@@ -72,13 +72,13 @@ def number_of_parameters(network: RecurrentStack) -> int:
 
 def _seconds(network: RecurrentStack, x: torch.Tensor, passes: int) -> float:
     """Median time of a forward and a backward pass, after one warm-up pass."""
-    taken = []
+    durations = []
     for _ in range(passes + 1):
         started = time.perf_counter()
         hidden, _ = network(x)
         hidden.sum().backward()
-        taken.append(time.perf_counter() - started)
-    return statistics.median(taken[1:])
+        durations.append(time.perf_counter() - started)
+    return statistics.median(durations[1:])
 
 
 def findings(
@@ -90,12 +90,12 @@ def findings(
         seconds: cell → for each width, one value per seed.
     """
     ratios = {cell: parameters[cell][-1] / parameters["rnn"][-1] for cell in CELLS}
-    said = " : ".join(f"{ratios[cell]:g}" for cell in CELLS)
+    ratio = " : ".join(f"{ratios[cell]:g}" for cell in CELLS)
     counts = ", ".join(f"{parameters[cell][-1]:,}" for cell in CELLS)
     return Findings(
         **opened(
             Verdict(None, "that of the parameters is arithmetic"),
-            f"RNN : GRU : LSTM = {said} in parameters, by construction ({counts} at width {widths[-1]}).",
+            f"RNN : GRU : LSTM = {ratio} in parameters, by construction ({counts} at width {widths[-1]}).",
         ),
         columns=["network", *(f"parameters at {width}" for width in widths), "ratio"],
         rows=[[CELL_TITLES[cell], *map(float, parameters[cell]), rounded(ratios[cell])] for cell in CELLS],
@@ -111,9 +111,9 @@ def _timed(widths: list[int], seconds: dict[str, list[list[float]]], margin: flo
     off = [difference(np.log(times[cell][-1]), math.log(GATES[cell])) for cell in CELLS if cell != "rnn"]
     verdict = every(side.within(margin) for one in off for side in (one, -one))
     multiples = {cell: some.mean(axis=1).tolist() for cell, some in times.items()}
-    said = " : ".join(f"{multiples[cell][-1]:.1f}" for cell in CELLS)
+    ratio = " : ".join(f"{multiples[cell][-1]:.1f}" for cell in CELLS)
     return Shown(
-        **opened(verdict, f"RNN : GRU : LSTM = {said} in time per token, in training at width {widths[-1]}."),
+        **opened(verdict, f"RNN : GRU : LSTM = {ratio} in time per token, in training at width {widths[-1]}."),
         columns=["network", *(f"µs per token at {width}" for width in widths)],
         rows=[[CELL_TITLES[cell], *(rounded(1e6 * mean(some)) for some in seconds[cell])] for cell in CELLS],
         plots=[

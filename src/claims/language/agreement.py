@@ -122,8 +122,8 @@ def findings(
         parts = {name: (-lost[name]).within(margin) for name in networks}
         parts |= {name: lost[name].exceeds(margin) for name in ngrams}
         verdict = every(gated([_knows(title_of(name), found[name][0])], part) for name, part in parts.items())
-    said = ", ".join(f"{title_of(name)} {share:.0%}" for name, (share, _) in far.items())
-    measured = f"with one or more clauses between subject and verb, correct are {said} (chance is 50 %)."
+    shares_text = ", ".join(f"{title_of(name)} {share:.0%}" for name, (share, _) in far.items())
+    measured = f"with one or more clauses between subject and verb, correct are {shares_text} (chance is 50 %)."
     return Findings(
         **opened(verdict, measured if far else "paths.agreement contains no pairs with clauses."),
         columns=["model", *(f"{clauses} clauses" for clauses in distances)],

@@ -53,12 +53,12 @@ class ContextLength(Experiment[ContextLengthConfig]):
     def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.examine`."""
         text = data.stream("test")
-        places = positions(text, max(self.config.contexts), self.config.positions, seed)
+        chosen = positions(text, max(self.config.contexts), self.config.positions, seed)
         losses: dict[str, Losses] = {}
         orders: dict[str, int] = {}
         for name, folder in data.models.items():
             model = LanguageModel.load(folder)
-            losses[name] = {c: token_losses(model, text, places, c) for c in self.config.contexts}
+            losses[name] = {c: token_losses(model, text, chosen, c) for c in self.config.contexts}
             if isinstance(model, BackoffLanguageModel):
                 orders[name] = model.order
             progress(
@@ -77,24 +77,24 @@ def positions(text: TokenStream, longest: int, count: int, seed: int) -> np.ndar
         InputError: no document is long enough.
     """
     starts = np.repeat(text.offsets[:-1], text.lengths)  # (ids,): start of each token's document
-    places = np.flatnonzero((np.arange(len(text.ids)) - starts >= longest) & (text.ids != BOS) & (text.ids != PAD))
-    if not len(places):
+    candidates = np.flatnonzero((np.arange(len(text.ids)) - starts >= longest) & (text.ids != BOS) & (text.ids != PAD))
+    if not len(candidates):
         raise InputError(
             f"context_length.contexts: no document of the test text has more than {longest} tokens "
             f"(the longest: {int(text.lengths.max(initial=0))}); choose shorter contexts"
         )
-    chosen: np.ndarray = generator(seed).choice(places, size=min(count, len(places)), replace=False)
+    chosen: np.ndarray = generator(seed).choice(candidates, size=min(count, len(candidates)), replace=False)
     return np.sort(chosen)
 
 
-def token_losses(model: LanguageModel, text: TokenStream, places: np.ndarray, context: int) -> np.ndarray | None:
+def token_losses(model: LanguageModel, text: TokenStream, targets: np.ndarray, context: int) -> np.ndarray | None:
     """−log P of each position, (N,); None if the model does not support c tokens.
 
     An n-gram does not support fewer tokens than it reads; a network does not support more than its window.
     """
     found = []
-    for first in range(0, len(places), ROWS):
-        ends = places[first : first + ROWS]
+    for first in range(0, len(targets), ROWS):
+        ends = targets[first : first + ROWS]
         window = torch.from_numpy(text.ids[ends[:, None] + np.arange(-context, 1)].astype(np.int64))  # (N, c + 1)
         scores = _last_log_probs(model, window)
         if scores is None:
@@ -145,11 +145,11 @@ def findings(
             gains[name] = (found[name][first] or math.inf) / (found[name][last] or math.inf)
             verdicts.append(of_one_model(beyond[first], beyond[last]).exceeds(margin))
     verdict = every(verdicts) if gains and orders else Verdict(None, "needs an n-gram and a network")
-    said = ", ".join(f"{title_of(name)} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items())
+    falls = ", ".join(f"{title_of(name)} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items())
     contexts = list(next(iter(found.values()), {}))
     measured = (
         f"from {_at_least(contexts, reach)} tokens of context, where the n-gram sees all it can, "
-        f"to {contexts[-1] if contexts else 0}, the perplexity falls by {said}."
+        f"to {contexts[-1] if contexts else 0}, the perplexity falls by {falls}."
     )
     return Findings(
         **opened(verdict, measured if gains else "no network is among the models."),

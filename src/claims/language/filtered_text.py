@@ -70,14 +70,14 @@ def noisy(clean: Sequence[tuple[str, ...]], share: float, seed: int) -> list[Mar
     for number, lines in enumerate(clean[:damaged]):
         kind = KINDS[number % len(KINDS)]
         if kind == "shuffled":
-            made = tuple(" ".join(random.sample(line.split(), len(line.split()))) for line in lines)
+            marked = tuple(" ".join(random.sample(line.split(), len(line.split()))) for line in lines)
         elif kind == "characters":
-            made = tuple("".join(_letter(letter, random) for letter in line) for line in lines)
+            marked = tuple("".join(_letter(letter, random) for letter in line) for line in lines)
         elif kind == "foreign":
-            made = tuple(random.choice(foreign) for _ in lines)
+            marked = tuple(random.choice(foreign) for _ in lines)
         else:
-            made = (*random.choice(templates)[: len(lines) - 1], lines[-1])
-        found.append(Marked(made, kind))
+            marked = (*random.choice(templates)[: len(lines) - 1], lines[-1])
+        found.append(Marked(marked, kind))
     random.shuffle(found)
     return found
 
@@ -176,7 +176,7 @@ class FilteredText(Comparison[FilteredTextConfig]):
                 f"claim.settings.lines: {self.config.lines} lines per document give {len(found)} documents of training "
                 "text; set fewer lines (src/claims/conf/claim/filtered_text.yaml)"
             )
-        return ["\n".join(one) for one in found[2::3]], [one for place, one in enumerate(found) if place % 3 != 2]
+        return ["\n".join(one) for one in found[2::3]], [one for index, one in enumerate(found) if index % 3 != 2]
 
 
 def filtered(good: Sequence[str], raw: list[Marked], config: FilteredTextConfig, seed: int) -> dict[str, Left]:

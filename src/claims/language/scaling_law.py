@@ -117,7 +117,7 @@ class ScalingLaw(Experiment[ScalingLawConfig]):
         gate = above([law.E for law in laws], 0.0, "the fit has no irreducible loss: E")
         middle = Law(*(mean(part) for part in zip(*laws, strict=True)))
         cells = [[one[index] for one in found] for index in range(len(found[0]))]
-        said = (
+        statement = (
             f"E {middle.E:.3f} nats per token, the text's entropy {entropy:.3f} ({apart.mean:+.3f}, "
             f"{apart.low:+.3f} to {apart.high:+.3f}); α {middle.alpha:.2f}, β {middle.beta:.2f}; "
             f"lowest loss {mean(smallest):.3f}."
@@ -126,7 +126,7 @@ class ScalingLaw(Experiment[ScalingLawConfig]):
         for cell in cells:
             by[f"{cell[0].parameters:,} parameters"][cell[0].tokens] = [point.loss for point in cell]
         return Findings(
-            **opened(gated([gate], verdict), said),
+            **opened(gated([gate], verdict), statement),
             columns=["parameters", "tokens read", "loss, nats per token", "by the fit"],
             rows=[
                 [

@@ -57,8 +57,8 @@ class BodyRung(Config):
         """Pre-training settings, with `steps` instead of the file's number; a tenth of them are warm-up."""
         kind: type[Config] = MaskedTraining if issubclass(self.kind, BERT) else LMTrainingConfig
         where, values = f"body {self.name}", self.training | {"warmup_steps": 1}
-        made = steps(checked(kind, values, where).model_dump()["max_steps"])
-        return checked(kind, values | {"max_steps": made, "warmup_steps": max(1, made // 10)}, where)
+        max_steps = steps(checked(kind, values, where).model_dump()["max_steps"])
+        return checked(kind, values | {"max_steps": max_steps, "warmup_steps": max(1, max_steps // 10)}, where)
 
     @model_validator(mode="after")
     def _can_be_used(self) -> Self:
@@ -75,14 +75,14 @@ class GrownRung(ClassifierRung):
     base: str  # only used on the ladder
 
     @model_validator(mode="after")
-    def _grows(self) -> Self:
+    def _check_base_is_used(self) -> Self:
         if not issubclass(self.kind, Grown):
             raise ValueError(f"rung {self.name}: {self.target} does not use its base's network; use a class that does")
         return self
 
 
 class GrowingConfig(ReadingConfig):
-    """Settings of an experiment that grows classifiers."""
+    """Settings of an experiment whose classifiers start from pre-trained bodies."""
 
     rungs: dict[str, GrownRung] = Field(min_length=1)  # type: ignore[assignment]
     bodies: dict[str, BodyRung] = Field(min_length=1)
@@ -140,7 +140,7 @@ def unlabelled(data: Data, *, task_texts: bool) -> TokenStream:
     return TokenStream(ids.astype(np.int32), np.append(text.offsets, len(ids)))
 
 
-def grown(
+def fine_tuned_rung(
     rung: GrownRung,
     base: Body,
     tokenizer: Tokenizer,

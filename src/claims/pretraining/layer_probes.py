@@ -79,9 +79,9 @@ def numbers(random: Random) -> Iterator[Labelled]:
     wanted = "s"
     while True:
         for line in world().draw(random):
-            place, number, clauses = agreeing(line.words) or (0, "", 0)
+            verb, number, clauses = agreeing(line.words) or (0, "", 0)
             if clauses and number == wanted:
-                yield Labelled(line.words[:place], {place - 1: number})
+                yield Labelled(line.words[:verb], {verb - 1: number})
                 wanted = "p" if wanted == "s" else "s"
 
 
@@ -130,7 +130,7 @@ class Cutter:
 
     def row(self, words: Sequence[str], encoder: BERT | None = None) -> Row:
         """The row of a language model, or of an encoder."""
-        pieces = [self._pieces(word, place == 0) for place, word in enumerate(words)]
+        pieces = [self._pieces(word, index == 0) for index, word in enumerate(words)]
         ids, ends = np.concatenate(pieces), 1 + np.cumsum([len(one) for one in pieces])  # 1: the token before the line
         spans = np.stack([np.append(1, ends[:-1]), ends], axis=1)
         return Row(framed(ids) if encoder is None else encoder.framed(ids)[0], spans)

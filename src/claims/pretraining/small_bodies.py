@@ -35,7 +35,7 @@ from langladder.models.growing import Grown
 from langladder.models.language.gpt import GPT
 from langladder.models.network import Network
 from langladder.models.units import SubwordUnits
-from langladder.tasks.fine_tuning import grown
+from langladder.tasks.fine_tuning import network_from_base
 from langladder.tasks.inputs import start_embedding, table_of
 from langladder.tasks.settings import LMTrainingConfig, MaskedTraining, ReadingTraining
 from langladder.text.storage.token_streams import TokenStream
@@ -92,7 +92,7 @@ class Bodies:
     def __init__(self, data: Data, config: BodyConfig, text: TokenStream | None = None) -> None:
         self.text = data.stream("train") if text is None else text
         self.tokenizer, self.config = data.tokenizer(), config
-        self._made: dict[str, Body] = {}
+        self._bodies: dict[str, Body] = {}
 
     def get(
         self,
@@ -108,9 +108,9 @@ class Bodies:
             settings, training: changes to those of `BodyConfig`.
         """
         key = json.dumps([kind, settings or {}, training or {}, seed], sort_keys=True)
-        if key not in self._made:
-            self._made[key] = self.train(kind, settings, training, seed=seed)
-        return self._made[key]
+        if key not in self._bodies:
+            self._bodies[key] = self.train(kind, settings, training, seed=seed)
+        return self._bodies[key]
 
     def fresh(self, kind: Kind, settings: Mapping[str, object] | None = None, *, seed: int) -> Body:
         """A body before its first step."""
@@ -130,8 +130,8 @@ class Bodies:
         so far."""
         body = self.fresh(kind, settings, seed=seed)
         how = self.config.pretraining(kind, **(training or {}))
-        told = None if watch is None else lambda step: watch(body, step)
-        pretrain(body, self.tokenizer, self.text, how, seed=seed, watch=told)
+        at_step = None if watch is None else lambda step: watch(body, step)
+        pretrain(body, self.tokenizer, self.text, how, seed=seed, watch=at_step)
         return body
 
 
@@ -215,7 +215,9 @@ def fine_tuned(
     """
     kind = CLASSIFIERS["bert" if isinstance(body, BERT) else "gpt"] if kind is None else kind
     config = kind.Config() if config is None else config
-    network: NeuralClassifier = grown(kind, config, body, tokenizer, len(texts.labels), seed=seed, rung=rung)
+    network: NeuralClassifier = network_from_base(
+        kind, config, body, tokenizer, len(texts.labels), seed=seed, rung=rung
+    )
     units = SubwordUnits(tokenizer)
     network.equip(units, texts.labels)
     if vectors is not None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from claims.pretraining.body_rungs import GrowingConfig, GrownRung, grown, pretrained
+from claims.pretraining.body_rungs import GrowingConfig, GrownRung, fine_tuned_rung, pretrained
 from claims.pretraining.small_bodies import Body
 from claims.reading.by_labels import CountsConfig
 from claims.reading.reading_training import (
@@ -148,7 +148,7 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
         seed: int,
     ) -> np.ndarray:
         training = self.config.training_on(rung, texts)
-        found = grown(rung, base, tokenizer, texts, training, seed=seed, model=model, vectors=vectors)
+        found = fine_tuned_rung(rung, base, tokenizer, texts, training, seed=seed, model=model, vectors=vectors)
         return right_labels(found, texts.test)
 
 
@@ -176,8 +176,8 @@ def measured(
         number = len(parts[0].train) + len(parts[0].validation)
         for title, line in lines.items():
             right[title][number] = np.stack([line(part, one) for part, one in zip(parts, seeds, strict=True)])
-        said = ", ".join(f"{title} {by[number].mean():.1%}" for title, by in right.items())
-        progress(f"{number:,} labels: {said}")
+        accuracies = ", ".join(f"{title} {by[number].mean():.1%}" for title, by in right.items())
+        progress(f"{number:,} labels: {accuracies}")
     ceilings = [example.ceiling for example in whole.test if example.ceiling is not None]
     ceiling = sum(ceilings) / len(ceilings) if len(ceilings) == len(whole.test) else None
     return Measured(right, ceiling, majority(whole.test))
@@ -305,21 +305,21 @@ def findings(measured: Measured, rungs: list[str], margin: float) -> Findings:
         scratch, vectors = FROM_SCRATCH.format(title), VECTORS_ALONE.format(title)
         pairs |= {line: (line, scratch) for line in (vectors, title) if line in measured.right}
     gains = gains_of(measured, pairs)
-    told = {title: _summary(measured, pairs[title], gains[title]) for title in rungs}
+    summaries = {title: _summary(measured, pairs[title], gains[title]) for title in rungs}
     gates = [several(counts), *(measured.learnt(title) for title in rungs)]
-    verdict = gated(gates, every(part.exceeds(margin) for one in told.values() for part in (one.gain, one.less)))
-    said = [
+    verdict = gated(gates, every(part.exceeds(margin) for one in summaries.values() for part in (one.gain, one.less)))
+    sentences = [
         f"{title} gains most with {one.best:,} labels, {one.gain}, and with all {counts[-1]:,} {one.last}, "
         f"which is less by {one.less}; {_enough(title, one.enough, counts[-1])}"
-        for title, one in told.items()
+        for title, one in summaries.items()
     ]
-    said += [
+    sentences += [
         f"{line} gain {gains[line][counts[0]]} with {counts[0]:,} labels, {gains[line][counts[-1]]} with all"
         for line in gains
-        if line not in told
+        if line not in summaries
     ]
     return Findings(
-        **opened(verdict, f"{'; '.join(said)}."),
+        **opened(verdict, f"{'; '.join(sentences)}."),
         columns=["network", "labels", "from scratch", "begun so", "gain (95 %)"],
         rows=gain_rows(measured, gains, pairs),
         plots=[accuracy_plot(measured, front=True), gain_plot(gains, counts)],

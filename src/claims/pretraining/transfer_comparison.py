@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, model_validator
 
 from claims.comparison import Values
-from claims.pretraining.body_rungs import GrowingConfig, GrownRung, grown, pretrained
+from claims.pretraining.body_rungs import GrowingConfig, GrownRung, fine_tuned_rung, pretrained
 from claims.pretraining.small_bodies import Body
 from claims.reading.reading_comparison import LabelComparison, ReadingComparisonConfig
 from claims.reading.reading_training import Texts, right_labels
@@ -41,18 +41,18 @@ class TransferComparison(LabelComparison):
     Config: ClassVar[type[schema.Config]] = TransferComparisonConfig
     reads: ClassVar[tuple[Source, ...]] = ("clean/labels", "tokens/text")
     config: TransferComparisonConfig
-    made: Mapping[str, Body]
+    bodies: Mapping[str, Body]
 
     def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:
         """See `Experiment.examine`."""
-        self.made = pretrained(self.config, data, seed=seed, progress=progress)
+        self.bodies = pretrained(self.config, data, seed=seed, progress=progress)
         return super().examine(data, seed=seed, progress=progress)
 
-    def fit(self, data: Data, rung: Any, texts: Texts, training: Any, *, seed: int, model: Any, given: Any) -> Any:
+    def fit(self, data: Data, rung: Any, texts: Texts, training: Any, *, seed: int, model: Any, extra: Any) -> Any:
         """See `LabelComparison.fit`."""
-        del given
-        base = self.made[self.config.body_of(rung)]
-        return grown(rung, base, data.tokenizer(), texts, training, seed=seed, model=model)
+        del extra
+        base = self.bodies[self.config.body_of(rung)]
+        return fine_tuned_rung(rung, base, data.tokenizer(), texts, training, seed=seed, model=model)
 
     def measures(self, found: Any, test: Sequence[Example]) -> Values:
         """See `LabelComparison.measures`; includes whether each text is right."""

@@ -62,12 +62,12 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
 
         def one(base: str, change: Change, seed: int) -> Scored:
             rung, model, rest = self.config.variant(base, change)
-            texts, given = self.part(whole, seed), self.config.extra(rest)
-            if given.get("shuffled"):
+            texts, extra = self.part(whole, seed), self.config.extra(rest)
+            if extra.get("shuffled"):
                 texts = Texts(texts.labels, *(shuffled(part, seed) for part in texts[1:]))
             training = self.config.training_of(rung, **self.config.trained(rest)) if rung.training else None
             config = rung.config(**model)
-            found = self.fit(data, rung, texts, training, seed=seed, model=config, given=given)
+            found = self.fit(data, rung, texts, training, seed=seed, model=config, extra=extra)
             return learnt(found), self.measures(found, texts.test)
 
         return one
@@ -77,9 +77,9 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
         del data
         return {"accuracy": self.majority}
 
-    def fit(self, data: Data, rung: Any, texts: Texts, training: Any, *, seed: int, model: Any, given: Any) -> Any:
+    def fit(self, data: Data, rung: Any, texts: Texts, training: Any, *, seed: int, model: Any, extra: Any) -> Any:
         """A trained classifier: a rung with these settings and inputs."""
-        return fitted(rung, texts, training, seed=seed, model=model, **self.begun(data, model, given))
+        return fitted(rung, texts, training, seed=seed, model=model, **self.begun(data, model, extra))
 
     def texts(self, data: Data) -> Texts:
         """All texts of the experiment."""
@@ -98,9 +98,9 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
         accuracy, log_prob = scored(found, test)
         return {"accuracy": accuracy, "loss": -log_prob}
 
-    def begun(self, data: Data, config: Any, given: dict[str, object]) -> dict[str, Any]:
+    def begun(self, data: Data, config: Any, extra: dict[str, object]) -> dict[str, Any]:
         """The initial vectors of a network, see `reading_training.fitted`."""
-        del data, config, given
+        del data, config, extra
         return {}
 
 
@@ -120,18 +120,18 @@ class VectorComparison(LabelComparison):
     config: VectorComparisonConfig
 
     @cached_property
-    def _made(self) -> dict[int, WordVectors]:
+    def _vectors(self) -> dict[int, WordVectors]:
         return {}
 
-    def begun(self, data: Data, config: Any, given: dict[str, object]) -> dict[str, Any]:
+    def begun(self, data: Data, config: Any, extra: dict[str, object]) -> dict[str, Any]:
         """See `LabelComparison.begun`."""
-        if not given.get("vectors"):
+        if not extra.get("vectors"):
             return {}
         dim = config.embedding_dim
-        if dim not in self._made:
+        if dim not in self._vectors:
             how = {"epochs": self.config.vector_epochs, "lines": self.config.vector_lines}
-            self._made[dim] = small_vectors(data, dim=dim, seed=1, **how)
-        return {"vectors": self._made[dim], "frozen": bool(given.get("frozen"))}
+            self._vectors[dim] = small_vectors(data, dim=dim, seed=1, **how)
+        return {"vectors": self._vectors[dim], "frozen": bool(extra.get("frozen"))}
 
 
 class ReviewComparisonConfig(ReadingComparisonConfig):
@@ -179,7 +179,7 @@ def shuffled(examples: Sequence[Example], seed: int) -> list[Example]:
     random, found = generator(seed, 1), []
     for example in examples:
         words = example.text.split()
-        text = " ".join(words[place] for place in random.permutation(len(words)))
+        text = " ".join(words[index] for index in random.permutation(len(words)))
         found.append(Example(text, example.second, example.label))
     return found
 

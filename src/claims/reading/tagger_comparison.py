@@ -90,8 +90,8 @@ def fitted_tagger(
     def batch(_training: bool, rows: np.ndarray) -> TaggedBatch[SentenceBatch]:
         collated = words.collate([encoded[row] for row in rows])
         padded = np.zeros(collated.tokens.shape, dtype=np.int64)  # (B, T)
-        for place, row in enumerate(rows):
-            padded[place, : lengths[row]] = tags[row]
+        for number, row in enumerate(rows):
+            padded[number, : lengths[row]] = tags[row]
         return TaggedBatch(collated, torch.from_numpy(padded))
 
     batches = TaggedBatches((lengths, []), batch, batch_size=training.batch_size, seed=seed)
@@ -118,9 +118,9 @@ def words_right(tagger: Tagger, sentences: Sequence[Tagged]) -> np.ndarray:
     found = tagger.tag([sentence.words for sentence in sentences])
     return np.array(
         [
-            said == tag
+            predicted == tag
             for row, one in zip(found, sentences, strict=True)
-            for said, tag in zip(row, one.tags or (), strict=True)
+            for predicted, tag in zip(row, one.tags or (), strict=True)
         ]
     )
 
@@ -239,7 +239,7 @@ class NameComparison(TaggerComparison):
         """See `TaggerComparison.measures`."""
         from seqeval.metrics import f1_score
 
-        said = found.tag([sentence.words for sentence in test])
-        invalid = sum(bool(bad_steps(row, "IOB2")) for row in said) / len(said)
-        f1 = float(f1_score([list(sentence.tags or ()) for sentence in test], said, zero_division=0))
+        tagged = found.tag([sentence.words for sentence in test])
+        invalid = sum(bool(bad_steps(row, "IOB2")) for row in tagged) / len(tagged)
+        f1 = float(f1_score([list(sentence.tags or ()) for sentence in test], tagged, zero_division=0))
         return super().measures(found, test) | {"f1": f1, "invalid": invalid}

@@ -243,8 +243,8 @@ def sentences(scene: Scene) -> list[str]:
     """All lines that describe the scene: one for each choice of the determiners; [] if no line does."""
     agents, verb = _agents(scene), _verb(scene)
     patients = _patients(scene) if scene.patient else [""]
-    place = f"in the {scene.place}" if scene.place else ""
-    choices = product(agents, [verb] if verb else [], patients, [scene.manner], [place], ["."])
+    location = f"in the {scene.place}" if scene.place else ""
+    choices = product(agents, [verb] if verb else [], patients, [scene.manner], [location], ["."])
     return [" ".join(filter(None, chosen)) for chosen in choices]
 
 
@@ -286,8 +286,8 @@ def _things(noun: str, number: str, look: str) -> list[str]:
 def recovered(scene: Scene, words: Sequence[str]) -> dict[str, bool]:
     """Question that the scene answers → whether a caption tells the answer; see `scene_of`."""
     found = scene_of(words)
-    asked = zip(QUESTIONS, scene, found, strict=True)
-    return {question: answer == said for question, answer, said in asked if answer}
+    answers = zip(QUESTIONS, scene, found, strict=True)
+    return {question: answer == wanted for question, answer, wanted in answers if answer}
 
 
 # ---- on disk
@@ -304,7 +304,7 @@ def write_scenes(config: SceneConfig, folder: Path) -> dict[str, Any]:
     """
     splits = generate_scenes(config)
     for split, examples in splits.items():
-        columns = [[one.scene[place] for one in examples] for place in range(len(QUESTIONS))]
+        columns = [[one.scene[column] for one in examples] for column in range(len(QUESTIONS))]
         rows = pa.table([*columns, [one.sentence for one in examples]], schema=SCENE_FOLDER)
         write_table(folder / f"{split}.parquet", rows)
     write_json(folder / "corpus.json", {"format": FORMAT_VERSION})

@@ -133,14 +133,14 @@ def speak(text: str, sounds: np.ndarray, config: SpeechConfig, random: np.random
     durations = random.integers(SHORTEST_LETTER, config.longest_letter, len(text), endpoint=True)  # (U,)
     pauses = random.random(len(text)) < PAUSED  # (U,)
     frames, sounding = [], []
-    for place, (letter, duration) in enumerate(zip(letters, durations, strict=True)):
-        before, after = (letters[other] if 0 <= other < len(letters) else 0 for other in (place - 1, place + 1))
+    for index, (letter, duration) in enumerate(zip(letters, durations, strict=True)):
+        before, after = (letters[other] if 0 <= other < len(letters) else 0 for other in (index - 1, index + 1))
         u = (np.arange(duration) + 0.5) / duration  # (n,)
         a = 0.5 * config.coarticulation * np.abs(1 - 2 * u)[:, None]  # (n, 1)
         neighbour = np.where(u[:, None] < 0.5, sounds[before], sounds[after])  # (n, D)
         frames.append((1 - a) * sounds[letter] + a * neighbour)
-        sounding += [place if letter else SILENCE] * int(duration)
-        if pauses[place]:
+        sounding += [index if letter else SILENCE] * int(duration)
+        if pauses[index]:
             frames.append(np.zeros((1, sounds.shape[1])))
             sounding.append(SILENCE)
     clear = np.concatenate(frames)  # (T, D)
@@ -222,9 +222,9 @@ def _read_split(path: Path, texts: list[str]) -> list[Utterance]:
         Utterance(text, frames[first:last], sounding[first:last].astype(np.int64))
         for text, (first, last) in zip(texts, pairwise(bounds), strict=True)
     ]
-    for place, one in enumerate(spoken):
+    for number, one in enumerate(spoken):
         if wrong := _wrong(one):
-            raise InputError(f"{path}: utterance {place}, {one.text[:60]!r}, {wrong}")
+            raise InputError(f"{path}: utterance {number}, {one.text[:60]!r}, {wrong}")
     return spoken
 
 

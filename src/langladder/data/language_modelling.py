@@ -160,7 +160,7 @@ class DocumentBatches(_TrainingBatches):
         super().__init__(train, validation, **settings)
         lines = positions_of(train.ids, BOS)
         dropped = lines[~np.isin(lines, train.offsets)]  # each BOS that does not begin a document
-        self._places = dropped - np.arange(len(dropped))  # where they were among the tokens that are read
+        self._dropped_positions = dropped - np.arange(len(dropped))  # where they were among the tokens that are read
         offsets = train.offsets - np.searchsorted(dropped, train.offsets)  # (D + 1,) of documents as they are read
         inputs = np.maximum(np.diff(offsets) - 1, 0)  # (D,)
         parts = -(-inputs // self.T)
@@ -175,7 +175,7 @@ class DocumentBatches(_TrainingBatches):
         """See `StepBatches.train`."""
         rows = self._epochs.rows(step)
         first, last = (
-            read + np.searchsorted(self._places, read, side="right")  # in the stream
+            read + np.searchsorted(self._dropped_positions, read, side="right")  # in the stream
             for read in (self._starts[rows], self._starts[rows] + self._inputs[rows])
         )
         spans = (self.stream.ids[start : end + 1] for start, end in zip(first.tolist(), last.tolist(), strict=True))

@@ -76,17 +76,17 @@ def prefix_beam_search(log_probs: np.ndarray, width: int, cutoff: float = 0.0) -
     beam: dict[tuple[int, ...], tuple[float, float]] = {(): (0.0, -math.inf)}  # prefix: log p_blank, log p_label
     for y in log_probs.tolist():
         likely = [k for k in range(1, len(y)) if y[k] >= least]
-        grown: dict[tuple[int, ...], tuple[float, float]] = {}
+        extended: dict[tuple[int, ...], tuple[float, float]] = {}
         for prefix, (blank, label) in beam.items():
             both = log_add(blank, label)
             # the prefix stays: by a blank, or by its last label once more
             stays = label + y[prefix[-1]] if prefix else -math.inf
-            _add(grown, prefix, both + y[BLANK], stays)
+            _add(extended, prefix, both + y[BLANK], stays)
             for k in likely:
                 # it grows by k; by its own last label only over a blank
-                _add(grown, (*prefix, k), -math.inf, y[k] + (blank if prefix and k == prefix[-1] else both))
-        best = sorted(grown, key=lambda prefix: log_add(*grown[prefix]), reverse=True)[:width]
-        beam = {prefix: grown[prefix] for prefix in best}
+                _add(extended, (*prefix, k), -math.inf, y[k] + (blank if prefix and k == prefix[-1] else both))
+        best = sorted(extended, key=lambda prefix: log_add(*extended[prefix]), reverse=True)[:width]
+        beam = {prefix: extended[prefix] for prefix in best}
     return [Labelling(prefix, log_add(*sums)) for prefix, sums in beam.items()]
 
 

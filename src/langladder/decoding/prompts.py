@@ -57,14 +57,14 @@ def _ends(line: str, wanted: int, split: Split | None) -> tuple[list[int], int]:
     words = [found.end() for found in _WORD.finditer(line)]
     if has_unspaced_script(line):
         if split is not None:
-            return _places(line, split(line)), wanted
+            return _word_ends(line, split(line)), wanted
         characters = [found.end() for found in _CHARACTER.finditer(line)]
         if len(characters) > UNSPACED * len(words):  # words are shorter: these are clauses
             return characters, UNSPACED
     return words, wanted
 
 
-def _places(line: str, words: list[str]) -> list[int]:
+def _word_ends(line: str, words: list[str]) -> list[int]:
     """The end of each word of a line."""
     ends, end = [], 0
     for word in words:

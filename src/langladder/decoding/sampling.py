@@ -5,7 +5,7 @@ Greedy takes the likeliest token. Sampling draws from P(v)^(1/τ) / Σ (temperat
 repetition penalty θ (Keskar et al. 2019, section 4.1) is here applied to log-probabilities: those of tokens already in
 the text are multiplied by θ, which makes each of them less likely. BOS and PAD are never generated; EOS ends a row.
 A bias b_v, a presence penalty α and a frequency penalty β are those of OpenAI's API: where token v was generated c_v
-times so far (what was given is not counted), its score is
+times so far (the prompt is not counted), its score is
 
     log P(v) + b_v − α [c_v > 0] − β c_v
 
@@ -111,20 +111,20 @@ def generate_batch(
 
 
 def candidates(
-    log_probs: torch.Tensor, seen: torch.Tensor, config: SamplingConfig, given: Sequence[int] | None = None
+    log_probs: torch.Tensor, seen: torch.Tensor, config: SamplingConfig, prompt_lengths: Sequence[int] | None = None
 ) -> torch.Tensor:
     """Scores (B, V) whose softmax is sampled: penalties, bias, temperature, top-k, top-p, in this order.
 
     Args:
         log_probs: (B, V); seen: (B, t), the tokens so far.
-        given: of each row, how many of these were not generated; None: none.
+        prompt_lengths: of each row, how many of these were not generated; None: none.
 
     Raises:
         InputError: a bias of a token that the model does not have.
     """
     scores = penalise(log_probs, seen, config.repetition_penalty)
     if config.presence_penalty or config.frequency_penalty:
-        for row, begin in enumerate(given or [0] * len(seen)):
+        for row, begin in enumerate(prompt_lengths or [0] * len(seen)):
             counts = torch.bincount(seen[row, begin:], minlength=scores.shape[1])  # (V,)
             scores[row] -= config.presence_penalty * (counts > 0) + config.frequency_penalty * counts
     if config.logit_bias:

@@ -109,8 +109,8 @@ def speculate(
 class _Reader:
     """A model that reads a text on from the tokens that are certain."""
 
-    def __init__(self, model: LanguageModel, given: int, config: SamplingConfig, kept: int) -> None:
-        self.model, self.given, self.config, self.kept = model, given, config, kept
+    def __init__(self, model: LanguageModel, prompt_length: int, config: SamplingConfig, kept: int) -> None:
+        self.model, self.prompt_length, self.config, self.kept = model, prompt_length, config, kept
         self.device = device_of(model)
         self.states: dict[int, State] = {0: None}
         """The state after this many tokens: the last `kept` ones."""
@@ -126,7 +126,7 @@ class _Reader:
         distributions = []
         for position in range(len(ids) - last, len(ids)):
             seen = torch.tensor([ids[: position + 1]])  # (1, t)
-            scores = candidates(log_probs[:, position - begin].cpu(), seen, self.config, [self.given])
+            scores = candidates(log_probs[:, position - begin].cpu(), seen, self.config, [self.prompt_length])
             distributions.append(_distribution(scores[0], self.config))
         return distributions
 

@@ -304,10 +304,10 @@ def evaluate_classifier(
     true = [one.log_prob for one in test if one.log_prob is not None]
 
     def decisions(rows: Sequence[int]) -> list[Decision]:
-        asked = {row: model if folds is None else folds.of(row)[0] for row in rows}
+        models = {row: model if folds is None else folds.of(row)[0] for row in rows}
         likeliest = log_probs.argmax(axis=1)
         return [
-            decision(asked[row], test[row], int(likeliest[row]), float(sure[row]), said=judged.said[row])
+            decision(models[row], test[row], int(likeliest[row]), float(sure[row]), said=judged.in_words[row])
             for row in rows
         ]
 
@@ -347,14 +347,14 @@ class _Judged(NamedTuple):
 
     Attributes:
         labels: C of them. gold, predicted: ids (N,) int64, or sets (N, C) bool.
-        said: the predictions in words. right: (N,) bool. sure: (N,), the probability of the prediction.
+        in_words: the predictions. right: (N,) bool. sure: (N,), the probability of the prediction.
         loss: (N,), −log P(truth) in nats.
     """
 
     labels: list[str]
     gold: np.ndarray
     predicted: np.ndarray
-    said: list[str]
+    in_words: list[str]
     right: np.ndarray
     sure: np.ndarray
     loss: np.ndarray
@@ -375,22 +375,22 @@ def _judged(model: Classifier, test: Sequence[Example], log_probs: np.ndarray) -
     labels = model.labels
     if model.multi_label:
         sets = label_sets(test, labels)  # (N, C)
-        given = decided(log_probs)  # (N, C)
-        named = [joined_labels([labels[number] for number in np.flatnonzero(one)]) for one in given]
-        right, sure = (sets == given).all(axis=1), np.exp(log_prob_of_sets(log_probs, given))
-        return _Judged(labels, sets, given, named, right, sure, -log_prob_of_sets(log_probs, sets))
+        chosen = decided(log_probs)  # (N, C)
+        named = [joined_labels([labels[number] for number in np.flatnonzero(one)]) for one in chosen]
+        right, sure = (sets == chosen).all(axis=1), np.exp(log_prob_of_sets(log_probs, chosen))
+        return _Judged(labels, sets, chosen, named, right, sure, -log_prob_of_sets(log_probs, sets))
     gold, predicted = label_ids(test, labels), log_probs.argmax(axis=1)  # (N,)
     loss = -log_probs[np.arange(len(test)), gold]
-    said = [labels[number] for number in predicted]
-    return _Judged(labels, gold, predicted, said, predicted == gold, np.exp(log_probs.max(axis=1)), loss)
+    labels_of_rows = [labels[number] for number in predicted]
+    return _Judged(labels, gold, predicted, labels_of_rows, predicted == gold, np.exp(log_probs.max(axis=1)), loss)
 
 
 def _multi_label_scores(judged: _Judged) -> MultiLabelScores:
-    gold, given = judged.gold, judged.predicted
+    gold, predicted = judged.gold, judged.predicted
     return MultiLabelScores(
-        micro_f1=round(micro_f1(gold, given), 6),
-        label_accuracy=round(float((gold == given).mean()), 6),
-        labels_per_text=round(float(given.sum(axis=1).mean()), 6),
+        micro_f1=round(micro_f1(gold, predicted), 6),
+        label_accuracy=round(float((gold == predicted).mean()), 6),
+        labels_per_text=round(float(predicted.sum(axis=1).mean()), 6),
         true_labels_per_text=round(float(gold.sum(axis=1).mean()), 6),
         without_label=round(float((~gold.any(axis=1)).mean()), 6),
     )
@@ -403,7 +403,7 @@ def _prediction(
         item=row,
         text=one.text if one.second is None else f"{one.text}\t{one.second}",
         truth=one.truth,
-        prediction=judged.said[row],
+        prediction=judged.in_words[row],
         right=bool(judged.right[row]),
         probability=rounded(judged.sure[row]),
         loss=rounded(judged.loss[row]),

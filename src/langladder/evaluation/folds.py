@@ -78,8 +78,8 @@ class OutOfFold(NamedTuple, Generic[M, T]):
 
     def of(self, row: int) -> tuple[M, Collection[str]]:
         """The model for an example, and the words that it has seen."""
-        place = int(self.fold[row]) - 1
-        return self.models[place], self.known[place]
+        index = int(self.fold[row]) - 1
+        return self.models[index], self.known[index]
 
     def rows(self, number: int) -> np.ndarray:
         """The examples of a fold."""

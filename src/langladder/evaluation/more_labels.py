@@ -107,7 +107,7 @@ def _has_learnt(error: float, chance: float, items: int) -> bool:
     return 1 - error - chance > 3 * float(np.sqrt(error * (1 - error) / items))
 
 
-def _fitted(texts: np.ndarray, errors: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _fitted(texts: np.ndarray, errors: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """ê at some places: (M,), (R, M), (P,) → (R, P). A model counts as much as it was trained on texts."""
     x, w = texts[None] ** -POWERS[:, None], texts / texts.sum()  # (G, M), (M,)
     x0, e0 = x @ w, errors @ w  # (G,), (R,)
@@ -120,4 +120,4 @@ def _fitted(texts: np.ndarray, errors: np.ndarray, places: np.ndarray) -> np.nda
     loss = (a[..., None] + b[..., None] * x - errors[:, None]) ** 2 @ w  # (R, G)
     best, rows = loss.argmin(axis=1), np.arange(len(errors))
     a, b, c = a[rows, best], b[rows, best], POWERS[best]
-    return np.asarray(a[:, None] + b[:, None] * places ** -c[:, None])
+    return np.asarray(a[:, None] + b[:, None] * sizes ** -c[:, None])

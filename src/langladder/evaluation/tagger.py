@@ -346,7 +346,7 @@ def _word_rows(
     unknown: np.ndarray,
 ) -> list[Prediction]:
     """One row per word: ids (W,) each, log P(tag) (W, K), whether it is unknown (W,)."""
-    places = ((item, one.id, word) for item, one in enumerate(sentences) for word in one.words)
+    words = ((item, one.id, word) for item, one in enumerate(sentences) for word in one.words)
     return [
         Prediction(
             item=item,
@@ -359,7 +359,7 @@ def _word_rows(
             unknown=word if unknown[row] else "",
             id=own,
         )
-        for row, (item, own, word) in enumerate(places)
+        for row, (item, own, word) in enumerate(words)
     ]
 
 

@@ -159,12 +159,12 @@ def _among_lines(one: HiddenWord, lines: Sequence[np.ndarray], line: int, room: 
         lines: tokens of each line of the document. line: whose word is hidden.
     """
     first = last = line
-    taken = len(one.ids)
+    length = len(one.ids)
     for step in range(1, 2 * len(lines)):
         other = first - 1 if step % 2 else last + 1
-        fits = 0 <= other < len(lines) and taken + 1 + len(lines[other]) <= room
+        fits = 0 <= other < len(lines) and length + 1 + len(lines[other]) <= room
         if fits and (most is None or last - first + 1 < most):
-            first, last, taken = min(first, other), max(last, other), taken + 1 + len(lines[other])
+            first, last, length = min(first, other), max(last, other), length + 1 + len(lines[other])
     row = [part for number in range(first, last + 1) for part in ([EOS], lines[number])][1:]
     before = sum(len(part) + 1 for part in lines[first:line])
     return one._replace(ids=np.concatenate(row).astype(np.int32), token=before + one.token)

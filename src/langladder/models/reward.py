@@ -129,8 +129,8 @@ class RewardModel(Grown, Network):
         begins = torch.where(tokens == self.gpt.markers.assistant, position, 0).amax(dim=1, keepdim=True)  # (R, 1)
         row, t = ((tokens != PAD) & (position > begins)).nonzero(as_tuple=True)  # (N,)
         scores = self.gpt.head(hidden.index_select(0, layout.rank(row * T + t - 1))).float()  # (N, V)
-        said = torch.log_softmax(scores, dim=-1).gather(1, tokens[row, t][:, None])[:, 0]  # (N,)
-        return said.new_zeros(rows).index_add(0, row, said)
+        log_probs = torch.log_softmax(scores, dim=-1).gather(1, tokens[row, t][:, None])[:, 0]  # (N,)
+        return log_probs.new_zeros(rows).index_add(0, row, log_probs)
 
     def equip(self, tokenizer: Tokenizer) -> Self:
         """Set the tokenizer of the network.

@@ -84,7 +84,7 @@ class ClusteredSoftmax(CountedOutput):
     def loss(self, hidden: torch.Tensor, targets: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
         """See `OutputLayer.loss`: the exact cross-entropy."""
         refuse_smoothing(smoothing, "adaptive")
-        first, clusters = self._places(targets)
+        first, clusters = self._split_by_cluster(targets)
         head, *tails = self.parts()
         loss = cross_entropy(hidden, head.weight, head.bias, first)
         for part, (rows, words) in zip(tails, clusters, strict=True):
@@ -105,14 +105,14 @@ class ClusteredSoftmax(CountedOutput):
 
     @torch.no_grad()
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        first, clusters = self._places(targets)
+        first, clusters = self._split_by_cluster(targets)
         head, *tails = self.parts()
         scores = log_probs_of(hidden, head.weight, head.bias, first)  # (N,)
         for part, (rows, words) in zip(tails, clusters, strict=True):
             scores[rows] += log_probs_of(part.shrink(hidden[rows]), part.weight, part.bias, words)
         return scores
 
-    def _places(self, targets: torch.Tensor) -> tuple[torch.Tensor, list[tuple[torch.Tensor, torch.Tensor]]]:
+    def _split_by_cluster(self, targets: torch.Tensor) -> tuple[torch.Tensor, list[tuple[torch.Tensor, torch.Tensor]]]:
         """The targets of the first softmax, (N,), and for each cluster, the rows of the batch in it and their words."""
         self.refresh()
         ranks = self.rank[targets]  # (N,)

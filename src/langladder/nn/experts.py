@@ -23,8 +23,8 @@ from torch.nn import functional
 
 def feed_forward(x: Tensor, expand: nn.Linear, gate: nn.Linear | None, contract: nn.Linear) -> Tensor:
     """W₂ GELU(W₁ x), or with a gate W₂ (SiLU(W₃ x) ⊙ W₁ x): (…, D) → (…, D)."""
-    wide = expand(x)  # (…, inner)
-    inner = functional.gelu(wide, approximate="tanh") if gate is None else functional.silu(gate(x)) * wide
+    expanded = expand(x)  # (…, inner)
+    inner = functional.gelu(expanded, approximate="tanh") if gate is None else functional.silu(gate(x)) * expanded
     result: Tensor = contract(inner)
     return result
 

@@ -307,8 +307,8 @@ def read_padded(rnn: nn.RNNBase, x: torch.Tensor, lengths: torch.Tensor) -> tupl
     """
     function = _FUNCTIONS[rnn.mode]
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-    place = torch.arange(x.shape[1], device=x.device)
-    turned = torch.where(place < lengths[:, None], lengths[:, None] - 1 - place, place)[..., None]  # (B, S, 1)
+    index = torch.arange(x.shape[1], device=x.device)
+    turned = torch.where(index < lengths[:, None], lengths[:, None] - 1 - index, index)[..., None]  # (B, S, 1)
     rows, ends = torch.arange(len(x), device=x.device), lengths.to(x.device) - 1
     for layer in range(rnn.num_layers):
         states, last = [], []

@@ -29,7 +29,7 @@ be split into pieces, one for each height that reads them, and no state is copie
 
 A tree is compiled once (`compile_tree`); compiled trees are joined with array operations.
 
-Shape legend: N nodes, n nodes of a height, E their children, W nodes with a word, D input, H width, K places.
+Shape legend: N nodes, n nodes of a height, E their children, W nodes with a word, D input, H width, K children at most.
 """
 
 from abc import ABC, abstractmethod
@@ -93,7 +93,7 @@ class Forest(NamedTuple):
     Attributes:
         heights: from 0 up.
         word: (W, 2) int64, for each node with a word: its tree, and its position in the sentence; in node order.
-        label: (N,) int64, −1 where there is none. roots: (B,) int64. tree, place: (N,) int64, a node's tree and its
+        label: (N,) int64, −1 where there is none. roots: (B,) int64. tree, position: (N,) int64, a node's tree and its
             index there.
     """
 
@@ -102,15 +102,15 @@ class Forest(NamedTuple):
     label: torch.Tensor
     roots: torch.Tensor
     tree: torch.Tensor
-    place: torch.Tensor
+    position: torch.Tensor
 
 
 def compile_tree(tree: Tree, labels: Mapping[str, int]) -> CompiledTree:
     """A tree as arrays; labels of nodes that are not in `labels` are ignored."""
     parent, order = np.full(len(tree), -1, dtype=np.int64), np.zeros(len(tree), dtype=np.int64)
     for node, below in enumerate(tree.children):
-        for place, child in enumerate(below):
-            parent[child], order[child] = node, place
+        for index, child in enumerate(below):
+            parent[child], order[child] = node, index
     height = np.array(tree.heights, dtype=np.int64)
     above = np.where(parent >= 0, height[parent], -1)
     label = np.array([-1 if name is None else labels.get(name, -1) for name in tree.label], dtype=np.int64)
@@ -260,17 +260,18 @@ class NaryCell(TreeCell):
     """N-ary, equations 9 to 14, or the notes' simpler form; rows of W and b: i, o, u, then f (one, or one per
     position)."""
 
-    def __init__(self, *, input_width: int, width: int, places: int = 2, variant: Variant = "paper") -> None:
-        super().__init__(input_width=input_width, width=width, gates=4 if variant == "paper" else 3 + places)
-        self.places, self.variant = places, variant
+    def __init__(self, *, input_width: int, width: int, max_children: int = 2, variant: Variant = "paper") -> None:
+        super().__init__(input_width=input_width, width=width, gates=4 if variant == "paper" else 3 + max_children)
+        self.max_children, self.variant = max_children, variant
         if variant == "paper":
-            self.U = nn.Parameter(torch.empty((3 + places) * width, places * width))  # i, o, u, f_1 … f_K × h_1 … h_K
-            for block in self.U.data.chunk(3 + places):
-                for square in block.chunk(places, dim=1):
-                    nn.init.orthogonal_(square, gain=places**-0.5)
+            # i, o, u, f_1 … f_K × h_1 … h_K
+            self.U = nn.Parameter(torch.empty((3 + max_children) * width, max_children * width))
+            for block in self.U.data.chunk(3 + max_children):
+                for square in block.chunk(max_children, dim=1):
+                    nn.init.orthogonal_(square, gain=max_children**-0.5)
         else:
             self.U = nn.Parameter(torch.empty(3 * width, width))
-            self.U_f = nn.Parameter(torch.empty(places, width, width))
+            self.U_f = nn.Parameter(torch.empty(max_children, width, width))
             initialise(self.U, "orthogonal", 3)
             for square in self.U_f:
                 initialise(square, "orthogonal")
@@ -282,14 +283,14 @@ class NaryCell(TreeCell):
 
     def join(self, driven: Tensor, children: Children, matrices: Matrices) -> State:
         h, c, parent, order, each = children
-        n, H, K = len(driven), self.width, self.places
+        n, H, K = len(driven), self.width, self.max_children
         if each == K:
             hs, cs = h.view(n, K, H), c.view(n, K, H)
         else:
-            place = torch.zeros(n * K, dtype=torch.long, device=h.device)  # row of the child there; 0: no child
-            place[parent * K + order] = torch.arange(1, len(h) + 1, device=h.device)
-            hs = torch.cat([h.new_zeros(1, H), h]).index_select(0, place).view(n, K, H)
-            cs = torch.cat([c.new_zeros(1, H), c]).index_select(0, place).view(n, K, H)
+            row_of_child = torch.zeros(n * K, dtype=torch.long, device=h.device)  # row of the child there; 0: no child
+            row_of_child[parent * K + order] = torch.arange(1, len(h) + 1, device=h.device)
+            hs = torch.cat([h.new_zeros(1, H), h]).index_select(0, row_of_child).view(n, K, H)
+            cs = torch.cat([c.new_zeros(1, H), c]).index_select(0, row_of_child).view(n, K, H)
         iou, f = self._gates(driven, hs, matrices)  # (n, 3H), (n, K, H)
         i, o, u = iou.chunk(3, dim=1)
         # c_j = i_j ⊙ u_j + Σ_ℓ f_jℓ ⊙ c_jℓ
@@ -297,7 +298,7 @@ class NaryCell(TreeCell):
 
     def _gates(self, driven: Tensor, hs: Tensor, matrices: Matrices) -> tuple[Tensor, Tensor]:
         """Before the activations: driven (n, G·H), hs (n, K, H) → (n, 3H), (n, K, H)."""
-        n, H, K = len(driven), self.width, self.places
+        n, H, K = len(driven), self.width, self.max_children
         U, *U_f = matrices
         driven_iou, driven_f = torch.split(driven, [3 * H, driven.shape[1] - 3 * H], dim=1)
         if self.variant == "paper":

@@ -85,11 +85,11 @@ class Classification(Task):
 
     def _evaluate_sets(self, scores: torch.Tensor, labels: torch.Tensor) -> tuple[float, int]:
         """The same for scores (B, C) and sets of labels (B, C) bool."""
-        said = scores.sigmoid() >= THRESHOLD  # (B, C)
-        self.tally["right"] += int((said == labels).all(dim=1).sum())
+        predicted = scores.sigmoid() >= THRESHOLD  # (B, C)
+        self.tally["right"] += int((predicted == labels).all(dim=1).sum())
         self.tally["total"] += len(labels)
-        self.tally["both"] += int((said & labels).sum())
-        self.tally["either"] += int(said.sum() + labels.sum())
+        self.tally["both"] += int((predicted & labels).sum())
+        self.tally["either"] += int(predicted.sum() + labels.sum())
         loss = binary_cross_entropy_with_logits(scores.double(), labels.double(), reduction="sum")
         return float(loss), len(labels)
 

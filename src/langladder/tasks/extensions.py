@@ -248,8 +248,8 @@ def built_schedule(entry: Target, optimizer: torch.optim.Optimizer, steps: int) 
 
     def whole(one: Target) -> Target:
         inner = {"schedulers": [whole(part) for part in one["schedulers"]]} if "schedulers" in one else {}
-        asked = inspect.signature(_located("schedule", one["_target_"])).parameters
-        return {name: steps for name in STEPS if name in asked} | one | inner
+        parameters = inspect.signature(_located("schedule", one["_target_"])).parameters
+        return {name: steps for name in STEPS if name in parameters} | one | inner
 
     return cast(LRScheduler, built("schedule", whole(entry), optimizer))
 

@@ -47,11 +47,11 @@ def begin(
             f"{base}: the network has {vocab_size:,} tokens, its {TOKENIZER} {tokenizer.vocab_size:,}; they do "
             "not belong together"
         )
-    network = grown(kind, settings.model, found, tokenizer, *labels, seed=seed, rung=settings.name)
+    network = network_from_base(kind, settings.model, found, tokenizer, *labels, seed=seed, rung=settings.name)
     return network, tokenizer
 
 
-def grown(
+def network_from_base(
     kind: type[Kind], config: GrownConfig, base: Network, tokenizer: Tokenizer, *labels: int, seed: int, rung: str
 ) -> Kind:
     """A network of `kind` that starts with the weights of `base`, before its first step.

@@ -101,16 +101,16 @@ def newton_schulz(x: Tensor, iterations: int = ITERATIONS) -> Tensor:
 
 def _squares(matrix: Tensor) -> Tensor:
     """(m, n) → (K, s, s) with s the shorter side, if the longer side is K · s; else (1, s, longer side)."""
-    wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T  # (s, Ks)
-    s, longer = wide.shape
+    oriented = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T  # (s, Ks)
+    s, longer = oriented.shape
     count = longer // s if longer % s == 0 and longer // s <= MOST_SQUARES else 1
-    return torch.stack(wide.tensor_split(count, dim=1))
+    return torch.stack(oriented.tensor_split(count, dim=1))
 
 
 def _whole(pieces: Tensor, shape: torch.Size) -> Tensor:
     """The inverse of `_squares`."""
-    wide = pieces.movedim(0, 1).flatten(1)  # (s, Ks)
-    return wide if shape[0] <= shape[1] else wide.T
+    oriented = pieces.movedim(0, 1).flatten(1)  # (s, Ks)
+    return oriented if shape[0] <= shape[1] else oriented.T
 
 
 def hidden_matrices(module: nn.Module) -> list[nn.Parameter]:

@@ -352,10 +352,10 @@ def penalty(module: nn.Module, config: TrainingConfig) -> torch.Tensor:
 def state_size(optimizer: OptimizerName | Target) -> int:
     """Number of values that an optimiser stores per weight of a matrix."""
     matrix = nn.Parameter(torch.zeros(8, 4))
-    made = make_optimizer(nn.ParameterList([matrix]), TrainingConfig(optimizer=optimizer))
+    optimiser = make_optimizer(nn.ParameterList([matrix]), TrainingConfig(optimizer=optimizer))
     matrix.grad = torch.zeros_like(matrix)
-    made.step()
-    return sum(value.numel() == matrix.numel() for value in made.state[matrix].values() if torch.is_tensor(value))
+    optimiser.step()
+    return sum(value.numel() == matrix.numel() for value in optimiser.state[matrix].values() if torch.is_tensor(value))
 
 
 def train_by_rows(module: nn.Module, config: TrainingConfig) -> None:

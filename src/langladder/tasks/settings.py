@@ -248,9 +248,9 @@ class TranslationTuning(TranslationTraining):
     @model_validator(mode="after")
     def _has_one_loss(self) -> Self:
         others = ("label_smoothing", "scheduled_sampling", "guided_attention")
-        if self.reward is not None and (given := [name for name in others if getattr(self, name)]):
+        if self.reward is not None and (both := [name for name in others if getattr(self, name)]):
             raise ValueError(
-                f"{given[0]}={getattr(self, given[0])}: belongs to cross-entropy, which training by a reward replaces; "
+                f"{both[0]}={getattr(self, both[0])}: belongs to cross-entropy, which training by a reward replaces; "
                 "leave it out, or set reward to null"
             )
         return self

@@ -137,8 +137,8 @@ def is_esperanto(words: Words) -> bool:
 
 def judge_word(words: Words, right: Sequence[str], among: str | Sequence[str]) -> Judgement:
     """One word. In form: one of `among`, the words of a column or those that are listed."""
-    said = bare(words)
-    word = said[0] if len(said) == 1 else ""
+    bare_words = bare(words)
+    word = bare_words[0] if len(bare_words) == 1 else ""
     form = word in (column(among) if isinstance(among, str) else among)
     return Judgement(float(form or word in content_words()), float(word in right), float(form), length(words, 1))
 
@@ -175,10 +175,10 @@ def judge_list(words: Words, right: Sequence[str], number: int) -> Judgement:
     return Judgement(1.0, true, float(form), length(words, number + 1))
 
 
-def judge_changed(words: Words, given: str, right: str) -> Judgement:
+def judge_changed(words: Words, original: str, right: str) -> Judgement:
     """Another line, made of a given one. In form: one sentence other than that."""
     same = " ".join(words) == right
-    form = ends(words) and " ".join(words) != given
+    form = ends(words) and " ".join(words) != original
     return Judgement(float(same or is_line(words)), float(same), float(form), length(words, len(right.split())))
 
 
@@ -191,10 +191,10 @@ def judge_line(words: Words, most: int, begins: str = "", mentions: Sequence[str
 
 def judge_esperanto(words: Words, right: str) -> Judgement:
     """A noun phrase; half true if either the noun or its adjective is right."""
-    said, wanted = bare(words), tuple(right.split())
-    grammatical = bool(said) and is_esperanto(said)
+    answer, wanted = bare(words), tuple(right.split())
+    grammatical = bool(answer) and is_esperanto(answer)
     same = 0
-    if grammatical and len(said) == len(wanted):
-        same = sum(one == other for one, other in zip(said[1:], wanted[1:], strict=True))
-    true = 1.0 if said == wanted else 0.5 * same / (len(wanted) - 1)
+    if grammatical and len(answer) == len(wanted):
+        same = sum(one == other for one, other in zip(answer[1:], wanted[1:], strict=True))
+    true = 1.0 if answer == wanted else 0.5 * same / (len(wanted) - 1)
     return Judgement(float(grammatical), true, float(grammatical), length(words, len(wanted)))

@@ -86,22 +86,22 @@ def demonstrations(config: InstructionsConfig, split: str, count: int) -> list[D
     return found
 
 
-def _stream(shown: str, split: str, rng: Random, drawn: set[str]) -> Iterator[Dialogue]:
+def _stream(source: str, split: str, rng: Random, drawn: set[str]) -> Iterator[Dialogue]:
     """Dialogues of a kind (reworded: of any seen kind) that were not drawn before, while there are any."""
     seen = [name for name in KINDS if name not in UNSEEN]
     missed = 0
     while missed < TRIES:
-        name = rng.choice(seen) if shown == REWORDED else shown
+        name = rng.choice(seen) if source == REWORDED else source
         kind = KINDS[name]
         request = kind.draw(rng)
-        text = (kind.reworded if shown == REWORDED else rng.choice(kind.phrasings)).format(**request.slots)
-        if text in drawn or (name not in UNSEEN and _split(request.key) != ("test" if shown == REWORDED else split)):
+        text = (kind.reworded if source == REWORDED else rng.choice(kind.phrasings)).format(**request.slots)
+        if text in drawn or (name not in UNSEEN and _split(request.key) != ("test" if source == REWORDED else split)):
             missed += 1
             continue
         missed = 0
         drawn.add(text)
         messages = (Message(USER, text), Message(ASSISTANT, f"{request.answer} ."))
-        yield Dialogue(messages, shown, written(name, request.wanted))
+        yield Dialogue(messages, source, written(name, request.wanted))
 
 
 def _split(key: str) -> str:

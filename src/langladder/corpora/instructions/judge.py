@@ -40,16 +40,16 @@ from langladder.text.labelled.instructions import Dialogue, Ranking
 MOST = 200  # maximum words that are judged: no kind has longer right answers
 
 
-def judge(asked: str | None, answer: str) -> Judgement:
+def judge(request: str | None, answer: str) -> Judgement:
     """Judge an answer.
 
     Args:
-        asked: the request, `Dialogue.asked`.
+        request: `Dialogue.asked`.
 
     Raises:
         InputError: the request is missing, or is not one of these kinds.
     """
-    kind, wanted = _read(asked)
+    kind, wanted = _read(request)
     words = words_of(answer[: 20 * MOST])
     if not words or len(words) > MOST:
         return NOTHING
@@ -77,13 +77,13 @@ def written(kind: str, wanted: Wanted) -> str:
 
 
 @lru_cache(maxsize=100_000)
-def _read(asked: str | None) -> tuple[Kind, Wanted]:
+def _read(request: str | None) -> tuple[Kind, Wanted]:
     try:
-        value = json.loads(asked or "null")
+        value = json.loads(request or "null")
         name = value.pop("kind")
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
         raise InputError(
-            f"asked: {str(asked)[:60]!r} is not a request of microworld; the gold judge only knows its instructions "
+            f"asked: {str(request)[:60]!r} is not a request of microworld; the gold judge only knows its instructions "
             "(conf/instructions: microworld)"
         ) from error
     kind = KINDS.get(str(name))
@@ -93,7 +93,7 @@ def _read(asked: str | None) -> tuple[Kind, Wanted]:
         signature(kind.judge).bind((), **value)
     except TypeError as error:
         raise InputError(
-            f"asked: {str(asked)[:60]!r}: {name}: {error}; these instructions are of another version: run the stage "
+            f"asked: {str(request)[:60]!r}: {name}: {error}; these instructions are of another version: run the stage "
             "demonstrate again"
         ) from error
     return kind, value

@@ -91,22 +91,22 @@ def draw_fact(kind: str, rng: Random) -> Request:
     """A fact of the tables: in which country is rome ?"""
     fact = rng.choice([row for row in rows("facts") if row["kind"] == kind])
     row = rng.choice(table(fact["table"]))
-    given, right = row[fact["given"]], row[fact["right"]]
+    subject, right = row[fact["given"]], row[fact["right"]]
     wanted = {"right": [right], "among": f"{fact['table']}.{fact['right']}"}
-    return Request({"question": fact["question"].format(given=given)}, wanted, right, f"{fact['relation']} {given}")
+    return Request({"question": fact["question"].format(given=subject)}, wanted, right, f"{fact['relation']} {subject}")
 
 
 def draw_claim(rng: Random) -> Request:
     """A claim. Each fact has one true and one false claim, so always "no" is right half the time."""
     fact = rng.choice([row for row in rows("facts") if row["claim"]])
     row = rng.choice(table(fact["table"]))
-    given, said = row[fact["given"]], row[fact["right"]]
-    key = f"{fact['relation']} {given}"
+    subject, answer = row[fact["given"]], row[fact["right"]]
+    key = f"{fact['relation']} {subject}"
     right = rng.choice(("yes", "no"))
     if right == "no":
-        others = [one for one in column(f"{fact['table']}.{fact['right']}") if one != said]
-        said = others[crc32(key.encode()) % len(others)]
-    claim = fact["claim"].format(given=given, right=said)
+        others = [one for one in column(f"{fact['table']}.{fact['right']}") if one != answer]
+        answer = others[crc32(key.encode()) % len(others)]
+    claim = fact["claim"].format(given=subject, right=answer)
     return Request({"claim": claim}, {"right": [right], "among": ["yes", "no"]}, right, key)
 
 
@@ -156,9 +156,9 @@ def draw_list(rng: Random) -> Request:
     if len(members) < NUMBERS[number]:
         return draw_list(rng)
     named = [row["plural"] for row in rng.sample(members, NUMBERS[number])]
-    said = group if source == "acts" else f"are in the {group}"
+    listed = group if source == "acts" else f"are in the {group}"
     wanted = {"right": [row["singular"] for row in members], "number": NUMBERS[number]}
-    return Request({"number": number, "members": said}, wanted, " , ".join(named), f"{number} {said}")
+    return Request({"number": number, "members": listed}, wanted, " , ".join(named), f"{number} {listed}")
 
 
 def draw_odd(rng: Random) -> Request:
@@ -192,8 +192,8 @@ def _line(rng: Random, fits: Callable[[list[str]], Found | None]) -> tuple[list[
                 return line.words, found
 
 
-def _changed(given: Sequence[str], right: Sequence[str]) -> Request:
-    one, other = " ".join(given), " ".join(right)
+def _changed(original: Sequence[str], right: Sequence[str]) -> Request:
+    one, other = " ".join(original), " ".join(right)
     return Request({"sentence": one}, {"given": one, "right": other}, other.removesuffix(" ."), other)
 
 
@@ -219,14 +219,14 @@ def draw_plural(rng: Random) -> Request:
         found = agreeing(words)
         if found is None or found[1] != "s":
             return None
-        return next(((place, found[0]) for place in (1, 2) if words[place] in nouns()), None)
+        return next(((index, found[0]) for index in (1, 2) if words[index] in nouns()), None)
 
-    given, (subject, verb) = _line(rng, fits)
-    right = list(given)
+    line, (subject, verb) = _line(rng, fits)
+    right = list(line)
     right[0] = right[0].replace("this", "these")
-    right[subject] = next(row["plural"] for row in table("nouns") if row["singular"] == given[subject])
-    right[verb] = OTHER_NUMBER[given[verb]]
-    return _changed(given, right)
+    right[subject] = next(row["plural"] for row in table("nouns") if row["singular"] == line[subject])
+    right[verb] = OTHER_NUMBER[line[verb]]
+    return _changed(line, right)
 
 
 def draw_agreement(rng: Random) -> Request:
@@ -241,10 +241,10 @@ def draw_done(rng: Random) -> Request:
 
     def fits(words: list[str]) -> int | None:
         fewer = len(words) < SHORT and "that" not in words  # what was wanted has two words more
-        return next((place for place, word in enumerate(words) if word in past and fewer), None)
+        return next((index for index, word in enumerate(words) if word in past and fewer), None)
 
-    right, place = _line(rng, fits)
-    return _changed([*right[:place], "wanted", "to", past[right[place]], *right[place + 1 :]], right)
+    right, index = _line(rng, fits)
+    return _changed([*right[:index], "wanted", "to", past[right[index]], *right[index + 1 :]], right)
 
 
 def draw_beginning(rng: Random) -> Request:
@@ -272,16 +272,16 @@ def draw_subject(rng: Random) -> Request:
 
 def draw_translation(rng: Random, changed: bool = False) -> Request:
     """A noun phrase in either number; changed: one in the singular, whose plural is to be translated."""
-    given = "s" if changed else rng.choice(("s", "pl"))
-    wanted = "pl" if changed else given
+    number = "s" if changed else rng.choice(("s", "pl"))
+    wanted = "pl" if changed else number
     while True:
         noun, look = rng.choice(table("nouns")), rng.choice(table("looks"))["word"]
-        english, article = rng.choice(list(ARTICLES[given].items()))
+        english, article = rng.choice(list(ARTICLES[number].items()))
         described = [look] if rng.random() < DESCRIBED else []
         looks = [esperanto("looks", wanted)[word] for word in described]
         right = " ".join((article, *looks, esperanto("nouns", wanted)[noun["singular"]]))
         if right.isascii():
-            phrase = " ".join((english, *described, noun["singular" if given == "s" else "plural"]))
+            phrase = " ".join((english, *described, noun["singular" if number == "s" else "plural"]))
             return Request({"phrase": phrase}, {"right": right}, right, phrase)
 
 

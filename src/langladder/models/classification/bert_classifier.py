@@ -90,8 +90,8 @@ class BERTClassifier(GrownFromBERT, NeuralClassifier):
         """See `NeuralClassifier.encode`; adds `<cls>` and `<sep>`."""
         return Encoded(np.array(framed(super().encode(example).ids, self.vocab_size), dtype=np.int32))
 
-    def places(self, encoded: Encoded) -> Sequence[int]:
-        """See `NeuralClassifier.places`: between `<cls>` and `<sep>`."""
+    def positions(self, encoded: Encoded) -> Sequence[int]:
+        """See `NeuralClassifier.positions`: between `<cls>` and `<sep>`."""
         return range(1, len(encoded.ids) - 1)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:

@@ -160,8 +160,8 @@ class GPTClassifier(GrownFromGPT, NeuralClassifier):
         ids = super().encode(example).ids
         return Encoded(np.array([self.marks.start, *ids, self.marks.extract], dtype=np.int32))
 
-    def places(self, encoded: Encoded) -> Sequence[int]:
-        """See `NeuralClassifier.places`: between start and extract."""
+    def positions(self, encoded: Encoded) -> Sequence[int]:
+        """See `NeuralClassifier.positions`: between start and extract."""
         return range(1, len(encoded.ids) - 1)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
@@ -195,10 +195,10 @@ class GPTClassifier(GrownFromGPT, NeuralClassifier):
 
 def swapped(tokens: torch.Tensor, delimiter: int) -> torch.Tensor:
     """`start a $ b extract` → `start b $ a extract`: (B, T) → (B, T)."""
-    return tokens.gather(1, _places(tokens, delimiter))
+    return tokens.gather(1, _positions(tokens, delimiter))
 
 
-def _places(tokens: torch.Tensor, delimiter: int) -> torch.Tensor:
+def _positions(tokens: torch.Tensor, delimiter: int) -> torch.Tensor:
     """The position in this row of each token of the row in the other order: (B, T)."""
     column = torch.arange(tokens.shape[1], device=tokens.device)  # (T,)
     cut = (tokens == delimiter).int().argmax(dim=1)[:, None]  # (B, 1), after start and a

@@ -201,8 +201,8 @@ class NeuralClassifier(Network, Classifier):
     def explain(self, example: Example, label: int) -> Explained | None:
         """For every piece, the decrease of the label's lead when the piece is removed from the text."""
         encoded, pieces = self.encode(example), self.as_read(example).pieces
-        places = self.places(encoded)
-        read = [place for place in places if encoded.ids[place] != self.units.separator]
+        positions = self.positions(encoded)
+        read = [position for position in positions if encoded.ids[position] != self.units.separator]
         stretches = np.array_split(np.array(read), min(len(read), STRETCHES))
         scores = self.label_scores([encoded, *(self._without(encoded, stretch, read) for stretch in stretches)])
         lead = scores[:, label]  # z_y(x), (1 + stretches,)
@@ -212,7 +212,7 @@ class NeuralClassifier(Network, Classifier):
         for stretch, left in zip(stretches, lead[1:], strict=True):
             # a_t = lead(x) − lead(x without t)
             weights[stretch] = (lead[0] - left) / len(stretch)
-        return Explained(pieces, weights[places].tolist())
+        return Explained(pieces, weights[positions].tolist())
 
     def _without(self, encoded: Encoded, stretch: np.ndarray, read: Sequence[int]) -> Encoded:
         """A text without some of its pieces. They become unknown words if the text has a tree, or if nothing would be
@@ -225,7 +225,7 @@ class NeuralClassifier(Network, Classifier):
         ids[stretch] = UNK
         return encoded._replace(ids=ids)
 
-    def places(self, encoded: Encoded) -> Sequence[int]:
+    def positions(self, encoded: Encoded) -> Sequence[int]:
         """The positions of the pieces among an example's ids."""
         return range(len(encoded.ids))
 

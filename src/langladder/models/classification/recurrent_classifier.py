@@ -102,9 +102,9 @@ class RecurrentReader(nn.Module):
         assert self.longest is not None
         lengths, longest = batch.lengths.to(x.device)[:, None], self.longest
         before = longest - lengths if self.padding == "pre" else torch.zeros_like(lengths)  # (B, 1)
-        place = torch.arange(longest, device=x.device) - before  # (B, M): the word of the text at each place
-        inside = ((place >= 0) & (place < lengths))[..., None]
-        source = place.clamp(0, x.shape[1] - 1)[..., None]  # (B, M, 1)
+        position = torch.arange(longest, device=x.device) - before  # (B, M): the word of the text at each position
+        inside = ((position >= 0) & (position < lengths))[..., None]
+        source = position.clamp(0, x.shape[1] - 1)[..., None]  # (B, M, 1)
         filled = x.gather(1, source.expand(-1, -1, x.shape[2])) * inside  # (B, M, I)
         h, last = read_padded(self.rnn, filled, torch.full_like(batch.lengths, longest))
         own = (torch.arange(x.shape[1], device=x.device) + before).clamp(max=longest - 1)[..., None]  # (B, T, 1)

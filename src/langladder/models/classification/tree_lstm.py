@@ -61,7 +61,7 @@ class TreeLSTM(ReadingNetwork):
         self.cell: TreeCell = (
             ChildSumCell(**sizes)
             if config.cell == "child_sum"
-            else NaryCell(**sizes, places=config.places, variant=config.variant)
+            else NaryCell(**sizes, max_children=config.places, variant=config.variant)
         )
         self.finish(config.width)
 
@@ -80,8 +80,8 @@ class TreeLSTM(ReadingNetwork):
     def states(self, batch: Reading) -> tuple[torch.Tensor, Forest]:
         """h of all nodes (N, H), and their forest."""
         assert batch.forest is not None
-        tree, place = batch.forest.word.unbind(dim=1)  # (W,) each
-        words = self.embed(batch).flatten(0, 1).index_select(0, tree * batch.tokens.shape[1] + place)  # (W, D)
+        tree, position = batch.forest.word.unbind(dim=1)  # (W,) each
+        words = self.embed(batch).flatten(0, 1).index_select(0, tree * batch.tokens.shape[1] + position)  # (W, D)
         h, _ = read_forest(self.cell, words, batch.forest)
         return h, batch.forest
 
@@ -112,4 +112,4 @@ class TreeLSTM(ReadingNetwork):
         self.eval()
         h, forest = self.states(collate([self.encode(example)]))
         found = torch.softmax(self.decide(h).float(), dim=-1).double().numpy()  # (N, C)
-        return list(found[np.argsort(forest.place.numpy())])
+        return list(found[np.argsort(forest.position.numpy())])

@@ -112,9 +112,9 @@ def joined_lines(tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     keep = (tokens != PAD) & (tokens != BOS)
     keep[:, 0] = True
     counts = keep.sum(dim=1)  # (B,)
-    places = torch.argsort((~keep).int(), dim=1, stable=True)[:, : int(counts.max())]
-    inside = torch.arange(places.shape[1], device=tokens.device) < counts[:, None]
-    return tokens.gather(1, places).masked_fill(~inside, PAD), places
+    positions = torch.argsort((~keep).int(), dim=1, stable=True)[:, : int(counts.max())]
+    inside = torch.arange(positions.shape[1], device=tokens.device) < counts[:, None]
+    return tokens.gather(1, positions).masked_fill(~inside, PAD), positions
 
 
 def kept_rows(hidden: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:

@@ -179,10 +179,10 @@ class NeuralLanguageModel(Network, LanguageModel):
     def _scores(self, tokens: torch.Tensor, stride: int | None) -> torch.Tensor:
         """`log_probs`; stride: of the windows of a network with a bounded context, None: the state is carried."""
         check_tokens(tokens, self.vocab_size)
-        read, places = joined_lines(tokens) if self.joins_lines else (tokens, None)
+        read, positions = joined_lines(tokens) if self.joins_lines else (tokens, None)
         with scoring(self, tokens.device.type):
             scores = self._log_probs_carried(read) if stride is None else self._log_probs_windows(read, stride)
-        return scores if places is None else scores.new_zeros(tokens.shape).scatter_(1, places, scores)
+        return scores if positions is None else scores.new_zeros(tokens.shape).scatter_(1, positions, scores)
 
     def _log_probs_carried(self, tokens: torch.Tensor) -> torch.Tensor:
         scores = torch.zeros(tokens.shape, dtype=torch.float32, device=tokens.device)  # (B, T)

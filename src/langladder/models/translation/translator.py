@@ -96,11 +96,11 @@ class Translator(Network):
         """
         following = target[:, 1:]  # (B, T)
         keep = following != PAD
-        given = target[:, :-1] if inputs is None else inputs
-        if self.head.takes_all(given):
-            hidden = self.hidden(source, given).flatten(0, 1)  # (B·T, D)
+        decoder_input = target[:, :-1] if inputs is None else inputs
+        if self.head.takes_all(decoder_input):
+            hidden = self.hidden(source, decoder_input).flatten(0, 1)  # (B·T, D)
             return self.head.loss(hidden, following.masked_fill(~keep, IGNORED).flatten(), smoothing)
-        return self.head.loss(self.kept(source, given, keep), following[keep], smoothing)  # of (N, D)
+        return self.head.loss(self.kept(source, decoder_input, keep), following[keep], smoothing)  # of (N, D)
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; source and target have the same number of positions."""
