@@ -122,13 +122,6 @@ def test_only_a_folder_of_ours_is_replaced(tmp_path: Path) -> None:
         replace()
 
 
-def test_text_of_an_earlier_layout_is_told(tmp_path: Path) -> None:
-    (tmp_path / "clean").mkdir()
-    (tmp_path / "clean" / "train.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match=r"has train\.parquet, the text format of earlier versions.*make it again"):
-        tables.read_table(tmp_path / "clean" / "train", shards.TEXT)
-
-
 @pytest.mark.usefixtures("small")
 def test_missing_shards_and_columns_are_told(tmp_path: Path) -> None:
     tables.write_table(tmp_path / "train", table(corpus(200)))

@@ -78,17 +78,12 @@ def shard_files(table: Path) -> list[Path]:
     """The shards of a table in the order of its rows; for a single file (Parquet, a shard), that file.
 
     Raises:
-        InputError: there is no such table, it is of an earlier layout, or a shard is missing.
+        InputError: there is no such table, or a shard is missing.
     """
     table = Path(table)
     if table.suffix == ".parquet" or table.is_file():
         return [table]
     if not (table / STATE).is_file():
-        if (table.parent / f"{table.name}.parquet").is_file():
-            raise InputError(
-                f"{table.parent}: has {table.name}.parquet, the text format of earlier versions; text is now stored in "
-                "shards: make it again (stages `corpus`, `filter` and `clean`)"
-            )
         raise InputError(f"{table}: no such file, nor a folder of shards; make the text first (stage `corpus`)")
     names = sorted(path.name for path in table.glob("data-*.arrow"))
     if names != [_name(number, len(names)) for number in range(len(names))] or not names:
