@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import click
 import numpy as np
-import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
 from langladder.answers.surprisal import surprisal
 from langladder.models.language.language_model import LanguageModel
-from langladder.text.storage.shards import SPLITS
+from langladder.text.storage.shards import SPLITS, TEXT
+from langladder.text.storage.tables import read_batches
 from langladder.text.tokenize.tokenizers import Tokenizer
 from microworld.engine import world
 
@@ -40,9 +40,8 @@ class Word(NamedTuple):
 def read(folder: Path) -> list[list[str]]:
     """The test stories, by line."""
     rows: list[tuple[int, str]] = []
-    for file in sorted((folder / "data/clean/text" / SPLITS[-1]).glob("*.arrow")):
-        columns = pa.ipc.open_stream(file).read_all().to_pydict()
-        rows += zip(columns["document"], columns["text"], strict=True)
+    for batch in read_batches(folder / "data/clean/text" / SPLITS[-1], TEXT):
+        rows += zip(batch["document"].to_pylist(), batch["text"].to_pylist(), strict=True)
     return [[text for _, text in story] for _, story in groupby(rows, key=lambda row: row[0])]
 
 

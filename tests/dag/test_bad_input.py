@@ -16,7 +16,7 @@ from langladder.ground import progress
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked_name
-from langladder.text.storage.shards import ShardWriter
+from langladder.text.storage.shards import RowGroups
 from pipeline import ROOT
 from pipeline.resolve import HYDRA
 from pipeline.settings import checks, needed, params, plan, run_folder, stage, yaml_files
@@ -229,7 +229,7 @@ def test_bad_files(
     assert code == 2, message
     for part in said:
         assert part in message, message
-    assert not list(out.rglob("*.arrow"))
+    assert not list(out.rglob("*.parquet"))
     assert not [file for file in out.rglob("*") if "partial" in file.name]
 
 
@@ -325,7 +325,7 @@ def test_a_full_disk_leaves_nothing_behind(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(ShardWriter, "add", full)
+    monkeypatch.setattr(RowGroups, "add", full)
     assert corpus(path, tmp_path / "out", monkeypatch) == 2
     assert "the disk is full" in capsys.readouterr().err
     left = [file.name for file in (tmp_path / "out").rglob("*") if file.is_file()]
@@ -350,13 +350,13 @@ def test_an_interrupt_and_too_little_memory_are_one_sentence(
         def fails(*_: object, error: BaseException = error, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr(ShardWriter, "add", fails)
+        monkeypatch.setattr(RowGroups, "add", fails)
         assert corpus(path, tmp_path / "out", monkeypatch) == code
         lines = [line for line in capsys.readouterr().err.splitlines(keepends=True) if not line.startswith("… ")]
         assert len(lines) == 1 and re.fullmatch(said, lines[0]), lines
     left = [file.name for file in (tmp_path / "out").rglob("*") if file.is_file()]
     assert left in ([], ["corpus.log"])
-    monkeypatch.setattr(ShardWriter, "add", lambda *_: 1 / 0)  # our own mistakes keep their traceback
+    monkeypatch.setattr(RowGroups, "add", lambda *_: 1 / 0)  # our own mistakes keep their traceback
     with pytest.raises(ZeroDivisionError):
         corpus(path, tmp_path / "out", monkeypatch)
 

@@ -147,7 +147,7 @@ def test_labels_alone(tmp_path: Path) -> None:
     assert {name for name, rungs in ladder.items() if isinstance(rungs, list) and rungs} == {"classifier"}
     assert "Labelled texts" in (project / "reports" / "index.html").read_text()
     assert "Monolingual text" not in (project / "reports" / "index.html").read_text()
-    assert not list((project / "data").rglob("*.arrow")) and not list(
+    assert not list((project / "data").rglob("data-*.parquet")) and not list(
         (project / "models" / "lm").rglob("*.safetensors")
     )
     assert "logistic" in run(project, sys.executable, "-m", "pipeline.summary").lower()

@@ -22,7 +22,7 @@ from langladder.text.storage import shards, tables
 from langladder.text.storage.tables import Document
 from langladder.text.words.segmentation import split_words
 
-SHARD = "data-00000-of-00001.arrow"
+SHARD = "data-00000-of-00001.parquet"
 Lines = list[tuple[int, str]]
 
 

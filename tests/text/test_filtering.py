@@ -58,7 +58,7 @@ def run(tmp_path: Path, settings: dict[str, Any], **splits: list[Document]) -> t
     config = FilterConfig.model_validate(settings)
     report = filter_text(raw(tmp_path / "raw", **splits), out, config, seed=1)
     assert json.loads((out / "filter.json").read_text()) == json.loads(json.dumps(report)) == report
-    assert {file.name for file in out.iterdir()} == {"filter.json", "dataset_dict.json", *splits}
+    assert {file.name for file in out.iterdir()} == {"filter.json", *splits}
     return report, out
 
 

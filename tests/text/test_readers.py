@@ -18,7 +18,7 @@ from langladder.text.read.pairs import ParallelSource, read_parallel
 from langladder.text.storage import shards, tables
 from pipeline import ROOT
 
-SHARD = "data-00000-of-00001.arrow"
+SHARD = "data-00000-of-00001.parquet"
 
 
 def read(folder: Path, **settings: object) -> list[tuple[int, str]]:

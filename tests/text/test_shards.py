@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.text.storage import shards, tables
-from langladder.text.storage.shards import SHARDED, ShardWriter, read_shard, shard_files
+from langladder.text.storage.shards import SHARDED, ShardWriter, shard_files
 from tests.hostile import fuzzed, read, strange_bytes
 
 Rows = list[tuple[int, str, float | None]]
@@ -28,7 +28,7 @@ def rows_of(path: Path) -> Rows:
 
 def written(folder: Path, rows: Rows, pieces: list[int]) -> dict[str, bytes]:
     """Write rows in pieces of these sizes, the last with what is left; the files by name."""
-    with ShardWriter(folder, shards.TEXT, "train") as writer:
+    with ShardWriter(folder) as writer:
         for size in [*pieces, len(rows)]:
             for batch in table(rows[:size]).to_batches():
                 writer.add(batch)
@@ -66,7 +66,7 @@ def test_a_shard_holds_whole_documents_and_closes_when_it_is_full(tmp_path: Path
     rows = corpus(200)
     tables.write_table(tmp_path / "train", table(rows))
     files = shard_files(tmp_path / "train")
-    assert [file.name for file in files] == [f"data-{n:05d}-of-{len(files):05d}.arrow" for n in range(len(files))]
+    assert [file.name for file in files] == [f"data-{n:05d}-of-{len(files):05d}.parquet" for n in range(len(files))]
     found = [rows_of(file) for file in files]
     assert [row for shard in found for row in shard] == rows == rows_of(tmp_path / "train")
     sizes = [sum(len(text.encode()) for _, text, _ in shard) for shard in found]
@@ -74,28 +74,29 @@ def test_a_shard_holds_whole_documents_and_closes_when_it_is_full(tmp_path: Path
     for one, two in pairwise(found):
         assert one[-1][0] != two[0][0]
         assert sum(len(text.encode()) for document, text, _ in one if document != one[-1][0]) < 50
-    assert all(batch.num_rows <= 4 for file in files for batch in read_shard(file, shards.TEXT))
+    assert all(rows <= 4 for file in files for rows in tables.group_rows(file, shards.TEXT))
     assert [len(piece) for piece in tables.read_batches(tmp_path / "train", shards.TEXT, 1)] == [1] * 200
 
 
 @pytest.mark.usefixtures("small")
-def test_anyone_loads_it_from_disk(tmp_path: Path) -> None:
+def test_datasets_and_pandas_load_it(tmp_path: Path) -> None:
     import datasets
+    import pandas
 
     rows = {split: corpus(40, seed) for seed, split in enumerate(shards.SPLITS)}
     for split in shards.SPLITS:
         tables.write_table(tmp_path / split, table(rows[split]))
-    loaded = datasets.load_from_disk(str(tmp_path))
-    assert list(loaded) == list(shards.SPLITS) and str(loaded["test"].split) == "test"
+    (tmp_path / "conventions.json").write_text("{}")
+    loaded = datasets.load_dataset(str(tmp_path), cache_dir=str(tmp_path / "cache"))
+    assert list(loaded) == list(shards.SPLITS)
     for split in shards.SPLITS:
         assert [tuple(row.values()) for row in loaded[split]] == rows[split]
-        one = datasets.load_from_disk(str(tmp_path / split))
-        assert one._fingerprint == loaded[split]._fingerprint
     assert loaded["train"].features == datasets.Features(
         {"document": datasets.Value("int64"), "text": datasets.Value("string"), "log_prob": datasets.Value("float64")}
     )
-    assert loaded["train"]._fingerprint != loaded["test"]._fingerprint
-    assert loaded["train"].map(lambda row: {"text": row["text"].upper()})[3]["text"] == rows["train"][3][1].upper()
+    streamed = datasets.load_dataset("parquet", data_files=str(tmp_path / "test" / "*.parquet"), streaming=True)
+    assert [tuple(row.values()) for row in streamed["train"]] == rows["test"]
+    assert pandas.read_parquet(tmp_path / "test")["text"].tolist() == [text for _, text, _ in rows["test"]]
 
 
 def test_a_table_without_rows_is_a_table(tmp_path: Path) -> None:
@@ -110,14 +111,14 @@ def test_only_a_folder_of_ours_is_replaced(tmp_path: Path) -> None:
 
     replace()
     replace()
-    for name in ("notes.txt", "train/notes.txt", "train/data.arrow", "train.parquet", "other/state.json"):
+    for name in ("notes.txt", "train/notes.txt", "train/data.parquet", "train.parquet", "other/state.json"):
         (path := tmp_path / "clean" / name).parent.mkdir(exist_ok=True)
         path.write_text("mine")
         with pytest.raises(InputError, match=f"it holds {name}, which does not belong"):
             replace()
         path.unlink()
     (tmp_path / "clean" / "other").rmdir()
-    (tmp_path / "clean" / "train" / "dataset_info.json").write_text('{"builder_name": "theirs"}')
+    tables.write_table(tmp_path / "clean" / "train" / "data-00000-of-00001.parquet", pa.table({"theirs": [1]}))
     with pytest.raises(InputError, match="it is not tables of text that langladder wrote"):
         replace()
 
@@ -141,10 +142,10 @@ def test_missing_shards_and_columns_are_told(tmp_path: Path) -> None:
 
 def test_a_line_that_is_missing_is_told(tmp_path: Path) -> None:
     rows = pa.record_batch([[0], pa.array([None], pa.string()), [None]], schema=shards.TEXT)
-    with pa.ipc.new_stream(str(tmp_path / "x.arrow"), shards.TEXT) as stream:
-        stream.write_batch(rows)
+    with shards.file_writer(tmp_path / "x.parquet", shards.TEXT) as writer:
+        writer.write_batch(rows)
     with pytest.raises(InputError, match="a line or its document is missing"):
-        tables.read_table(tmp_path / "x.arrow", shards.TEXT)
+        tables.read_table(tmp_path / "x.parquet", shards.TEXT)
 
 
 @given(data=st.data())
@@ -153,7 +154,7 @@ def test_fuzz_shards(tmp_path: Path, data: st.DataObject) -> None:
     if not (tmp_path / "train").exists():
         tables.write_table(tmp_path / "train", table(corpus(9)))
     (file,) = shard_files(tmp_path / "train")
-    path = tmp_path / "x.arrow"
+    path = tmp_path / "x.parquet"
     path.write_bytes(data.draw(strange_bytes(file.read_bytes())))
     found = read(tables.read_table, path, shards.TEXT)
     if found is not None:

@@ -131,7 +131,7 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
         for side, conventions in sides.items():
             with TemporaryDirectory(dir=folder) as scratch:
                 measured[side] = measure_tables(
-                    tables, config.leakage_words, conventions.words, Path(scratch), current(), side, read_batches
+                    tables, config.leakage_words, conventions.words, Path(scratch), current(), side
                 )
         write_conventions(folder, sides)
     source, target = measured["source"][0], measured["target"][0]

@@ -28,8 +28,8 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, assign, hash_fraction
 from langladder.text.clean.steps import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
-from langladder.text.storage.shards import SPLITS
-from langladder.text.storage.tables import Row, group_rows, read_group, read_table, write_batches
+from langladder.text.storage.shards import SPLITS, read_file
+from langladder.text.storage.tables import Row, group_rows, read_table, write_batches
 from langladder.text.words.segmentation import InstalledWords
 
 DROPPED = -1  # instead of a split
@@ -122,7 +122,7 @@ def clean_part(part: RowGroup[Settings]) -> tuple[Book, RowHashes]:
     book, hashes, fractions = Book(), list[list[int]](), list[float]()
     schema = part.row_type.schema.append(EXAMPLE)
     tables = [schema.empty_table()]
-    for batch in read_group(part.table, part.row_type.schema, part.group, ROWS):
+    for batch in read_file(part.table, part.row_type.schema, ROWS, part.group):
         raw_rows, kept = batch.to_pylist(), list[Row]()
         try:
             for raw, one in zip(raw_rows, part.row_type.clean(raw_rows, part.config, book), strict=True):

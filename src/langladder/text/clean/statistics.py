@@ -9,7 +9,7 @@ held-out text has. With g held-out n-grams, one in 2⁶⁴ / g distinct training
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,7 +22,7 @@ import regex  # type: ignore[import-untyped]
 from langladder.engine.base import Engine
 from langladder.ground.sorted_runs import among, ascending, count_distinct, distinct, mapped, save
 from langladder.text.clean.steps import has_control_characters
-from langladder.text.storage.shards import LINES, Shard, read_shard
+from langladder.text.storage.shards import LINES, Shard, read_file
 from langladder.text.words.segmentation import WordChoice, splitter_of
 
 _CLASSES = {
@@ -263,12 +263,8 @@ def word_ngrams(words: Sequence[str], size: int) -> list[str]:
 # ---- measuring tables on an engine
 
 
-Read = Callable[[Path, pa.Schema, int], Iterator[pa.RecordBatch]]
-"""How the rows of a file are read: `read_shard`, `tables.read_batches`."""
-
-
 def measure_shard(
-    shard: Shard, size: int, mode: WordChoice, column: str, read: Read, wanted: Sequence[Path] = ()
+    shard: Shard, size: int, mode: WordChoice, column: str, wanted: Sequence[Path] = ()
 ) -> TextStatistics:
     """Count one shard, and save the hashes of its n-grams, lines and different words, ascending.
 
@@ -284,7 +280,7 @@ def measure_shard(
     statistics, split = TextStatistics(), splitter_of(mode)
     hashes: list[list[np.ndarray]] = [[np.zeros(0, dtype=np.uint64)] for _ in KINDS]
     known = [mapped(path) for path in wanted]
-    for batch in read(shard.file, pa.schema([(column, pa.string())]), LINES):
+    for batch in read_file(shard.file, pa.schema([(column, pa.string())]), LINES):
         lines = batch.column(0).to_pylist()
         words = [split(line) for line in lines]
         for line, of_line in zip(lines, words, strict=True):
@@ -310,7 +306,6 @@ def measure_tables(
     scratch: Path,
     engine: Engine,
     column: str = "text",
-    read: Read = read_shard,
 ) -> tuple[dict[str, TextFigures], dict[str, Leakage]]:
     """Measure the splits of a clean text.
 
@@ -329,7 +324,7 @@ def measure_tables(
     shards = Shard.all_of(tables, folder)
     train = [shard for shard in shards if shard.table == "train"]
     held_out = [shard for shard in shards if shard.table != "train"]
-    measure = partial(measure_shard, size=size, mode=mode, column=column, read=read)
+    measure = partial(measure_shard, size=size, mode=mode, column=column)
     measured = list(engine.map(measure, held_out, "measuring held-out text"))
     wanted = [_union(held_out, kind, folder / f"wanted.{kind}", engine) for kind in KINDS]
     measured += engine.map(partial(measure, wanted=wanted), train, "measuring training text")

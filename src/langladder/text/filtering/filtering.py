@@ -35,7 +35,7 @@ from pydantic import Field, model_validator
 
 from langladder.engine.base import Engine, current
 from langladder.ground.artefacts import read_json, write_json
-from langladder.ground.atomic import Owner, atomic_file, atomic_folder
+from langladder.ground.atomic import Owner, atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.remote import is_url
 from langladder.ground.schema import Config
@@ -61,7 +61,7 @@ from langladder.text.filtering.contamination import (
 from langladder.text.filtering.quality import QualityConfig, QualityModel, QualityReport
 from langladder.text.labelled.labelled import ID, LABELLED, MULTI_LABELLED, TAGGED, read_labelled, read_tagged
 from langladder.text.read.files import TextSource, read_text
-from langladder.text.storage.shards import SHARDED, SPLITS, Shard, present_splits, write_dictionary
+from langladder.text.storage.shards import SHARDED, SPLITS, Shard, file_writer, present_splits
 from langladder.text.storage.shards import TEXT as TEXT_SCHEMA
 from langladder.text.storage.tables import (
     Document,
@@ -137,9 +137,9 @@ class FilterReport(NearDuplicatesReport, total=False):
 
 def write_left(shard: Shard, ending: str, documents: Iterable[Document]) -> Shard:
     """Write what a step leaves of a shard; returns it as a shard."""
-    with atomic_file(shard.path(ending)) as path, pa.ipc.new_stream(str(path), TEXT_SCHEMA) as stream:
+    with file_writer(shard.path(ending), TEXT_SCHEMA) as writer:
         for table in tables_of(documents):
-            stream.write_table(table)
+            writer.write_table(table)
     return replace(shard, file=shard.path(ending))
 
 
@@ -197,7 +197,6 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
         mixture = mixture_report(corpora, times, sizes_by_corpus) if config.mixture else {}
         for name in set(names) & {*SPLITS} - {train}:
             shutil.copytree(raw_folder / name, folder / name)
-        write_dictionary(folder)
         shutil.rmtree(scratch)
         report: FilterReport = {
             "size": {"read": read, "left": total(sizes_by_corpus.values())},

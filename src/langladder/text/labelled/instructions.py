@@ -40,7 +40,8 @@ from langladder.ground.errors import Damage, InputError, Policy
 from langladder.ground.remote import File, located
 from langladder.text.read.files import FileSource, ending, files_of, json_rows, skipped
 from langladder.text.read.lines import FileFacts, ReadReport, text_field, whole_json
-from langladder.text.storage.tables import Row, owner_of, read_table, write_rows, write_table
+from langladder.text.storage.shards import owner_of
+from langladder.text.storage.tables import Row, read_table, write_rows, write_table
 
 SYSTEM, USER, ASSISTANT = ROLES = ("system", "user", "assistant")
 _MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("text", pa.string())]))

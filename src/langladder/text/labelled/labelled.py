@@ -42,8 +42,8 @@ import regex  # type: ignore[import-untyped]
 
 from langladder.ground.artefacts import read_json, word_list, write_json
 from langladder.ground.errors import InputError
-from langladder.text.storage.shards import SPLITS
-from langladder.text.storage.tables import owner_of, read_table
+from langladder.text.storage.shards import SPLITS, owner_of
+from langladder.text.storage.tables import read_table
 from langladder.text.words.segmentation import CONVENTIONS
 
 LABELLED = pa.schema(

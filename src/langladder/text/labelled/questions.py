@@ -52,8 +52,8 @@ from langladder.text.clean.splitting import SplitConfig
 from langladder.text.clean.steps import Book
 from langladder.text.read.files import FileSource, ending, files_of, json_rows, skipped
 from langladder.text.read.lines import FileFacts, ReadReport, text_field, whole_json
-from langladder.text.storage.shards import SPLITS
-from langladder.text.storage.tables import Row, owner_of, read_batches, read_table, write_rows
+from langladder.text.storage.shards import SPLITS, owner_of
+from langladder.text.storage.tables import Row, read_batches, read_table, write_rows
 
 QUESTIONS = pa.schema(
     [

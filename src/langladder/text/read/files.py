@@ -25,7 +25,7 @@ from pydantic import Field, field_validator, model_validator
 
 from langladder.engine.base import current
 from langladder.ground.artefacts import map_arrays, write_arrays
-from langladder.ground.atomic import atomic_file, atomic_folder
+from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.remote import File, below, in_order, located
 from langladder.ground.schema import Config
@@ -45,7 +45,7 @@ from langladder.text.read.lines import (
     read_lines,
     text_field,
 )
-from langladder.text.storage.shards import SHARDED, SPLITS, TEXT, TextPart, pieces, write_tables
+from langladder.text.storage.shards import SHARDED, SPLITS, TEXT, TextPart, file_writer, pieces, write_tables
 from langladder.text.words.sentences import split_sentences
 
 FileFormat = Literal["auto", "txt", "jsonl", "parquet"]
@@ -413,9 +413,9 @@ def document_lines(files: Iterable[Iterable[str]], rule: Documents, opens: bool 
 
 
 def write_lines(lines: Iterator[tuple[bool, str]], stem: Path) -> Iterator[LineFile]:
-    """Write lines of `document_lines` to files of some megabytes of text each, named `stem`-000000.arrow and so on."""
+    """Write lines of `document_lines` to files of some megabytes of text each, `stem`-000000.parquet and so on."""
     for number, piece in enumerate(pieces(lines, lambda line: len(line[1]))):
-        rows = stem.with_name(f"{stem.name}-{number:06d}.arrow")
+        rows = stem.with_name(f"{stem.name}-{number:06d}.parquet")
         opens_next = not piece[-1][1]
         if opens_next:
             piece.pop()
@@ -425,9 +425,8 @@ def write_lines(lines: Iterator[tuple[bool, str]], stem: Path) -> Iterator[LineF
         opens = np.array([opens for opens, _ in piece])  # (L,) bool
         documents = np.cumsum(opens) - opens[0]  # (L,) int64, from 0
         text = pa.array([line for _, line in piece], pa.string())
-        with atomic_file(rows) as path, pa.ipc.new_stream(str(path), TEXT) as stream:
-            columns = [pa.array(documents), text, pa.nulls(len(piece), pa.float64())]
-            stream.write_batch(pa.record_batch(columns, schema=TEXT))
+        with file_writer(rows, TEXT) as writer:
+            writer.write_table(pa.table([pa.array(documents), text, pa.nulls(len(piece), pa.float64())], schema=TEXT))
         sizes = np.bincount(documents, weights=pc.binary_length(text).to_numpy()).astype(np.int64)  # (D,)
         write_arrays(_sizes_file(rows), {"sizes": sizes})
         yield LineFile(rows, len(sizes), len(piece), bool(opens[0]), opens_next)

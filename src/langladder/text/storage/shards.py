@@ -1,13 +1,10 @@
-"""Text on disk as shards: what `datasets.load_from_disk` reads, written and read here without that library.
+"""Tables on disk: Parquet, one file or a folder of shards, which `datasets.load_dataset` and pandas read.
 
-A folder of tables (data/clean/text) and one of its tables (train):
+    train.parquet                             one file: pairs, labels, tags, questions, dialogues
+    train/data-00000-of-00003.parquet, …      shards: raw, filtered and clean text
 
-    dataset_dict.json                     {"splits": ["train", "validation", "test"]}
-    train/data-00000-of-00003.arrow, …    Arrow streams of record batches; a shard is a piece of work for an engine
-    train/dataset_info.json, state.json   the columns; the names of the shards, a fingerprint of their content
-
-A shard holds whole documents and closes after the document with which it reaches SHARD_BYTES of text; a record batch
-holds at most ROWS lines. So the bytes depend on the rows alone.
+A shard is a piece of work for an engine. It holds whole documents and closes after the document with which it reaches
+SHARD_BYTES of text; a row group holds at most ROWS lines. So the bytes depend on the rows alone.
 
 The readers and the cleaning write their text in parts, which are joined into shards: workers write the parts and the
 shards, the driver decides where shards end. It holds a few bytes of each document, no text.
@@ -16,34 +13,31 @@ shards, the driver decides where shards end. It holds a few bytes of each docume
     part: rows, documents numbered from 0 ─┘
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from langladder.engine.base import Engine
-from langladder.ground.artefacts import map_arrays, read_json, regular_file, write_arrays, write_json
+from langladder.ground.artefacts import map_arrays, regular_file, write_arrays
 from langladder.ground.atomic import Owner, atomic_file
 from langladder.ground.errors import InputError
 from langladder.text.words.segmentation import CONVENTIONS
 
-SHARD_BYTES = 8_000_000  # of text, after which a shard closes at the end of a document, and a batch at that of a line
-ROWS = 16_384  # lines of a record batch, at most
+SHARD_BYTES = 8_000_000  # of text: a shard closes at the next end of a document, a row group at that of a line
+ROWS = 16_384  # lines of a row group, at most
 SPLITS = ("train", "validation", "test")
 # `document`: lines of one document are consecutive. `log_prob`: natural log of the line's exact probability
 # (its end included, given the lines of its document before it) where the corpus knows it, else null.
 TEXT = pa.schema([("document", pa.int64()), ("text", pa.string()), ("log_prob", pa.float64())])
-DICTIONARY, INFO, STATE = "dataset_dict.json", "dataset_info.json", "state.json"
-_TYPES = {"string": "string", "int64": "int64", "double": "float64"}  # Arrow's names: those of `datasets`
-_MAKER = "langladder"
 ROWS_PER_GROUP = 65_536  # rows that are held at a time, at most
 CHARACTERS = 16 * 2**20  # of them, about
 LINES = 4096  # of text that are in memory as Python strings
@@ -52,30 +46,31 @@ TextRow = tuple[int, str, float | None]
 """Document, text, log-probability: a row of `TEXT`."""
 
 
-def _is_table(table: Path) -> bool:
-    try:
-        found = read_json(table / INFO)
-    except InputError:
-        return False
-    return isinstance(found, dict) and found.get("builder_name") == _MAKER
+def owner_of(what: str, names: Iterable[str], *schemas: pa.Schema) -> Owner:
+    """The owner of folders whose tables all have the columns of one of the schemas.
+
+    Args:
+        what: such tables, for messages.
+        names: of the files, as `Owner` has them.
+    """
+
+    def is_marked(folder: Path) -> bool:
+        columns = [schema.names for schema in schemas]
+        try:
+            return all(pq.read_schema(path).names in columns for path in folder.rglob("*.parquet"))
+        except pa.ArrowInvalid:
+            return False
+
+    return Owner(f"{what} that langladder wrote", tuple(names), is_marked)
 
 
-def _are_tables(folder: Path) -> bool:
-    tables = [table for table in folder.iterdir() if table.is_dir()]
-    return bool(tables) and all(map(_is_table, tables))
-
-
-_FILES = (INFO, STATE, "data-*-of-*.arrow")
-TABLE = Owner("a table of shards that langladder wrote", _FILES, _is_table)
-SHARDED = Owner(
-    "tables of text that langladder wrote",
-    (DICTIONARY, CONVENTIONS, *(f"{split}/{name}" for split in (*SPLITS, "all") for name in _FILES)),
-    _are_tables,
-)
+_SHARDS = "data-*-of-*.parquet"
+TABLE = owner_of("a table of shards", (_SHARDS,), TEXT)
+SHARDED = owner_of("tables of text", (CONVENTIONS, *(f"{split}/{_SHARDS}" for split in (*SPLITS, "all"))), TEXT)
 
 
 def shard_files(table: Path) -> list[Path]:
-    """The shards of a table in the order of its rows; for a single file (Parquet, a shard), that file.
+    """The shards of a table in the order of its rows; for a single file (a table, a shard), that file.
 
     Raises:
         InputError: there is no such table, or a shard is missing.
@@ -83,28 +78,26 @@ def shard_files(table: Path) -> list[Path]:
     table = Path(table)
     if table.suffix == ".parquet" or table.is_file():
         return [table]
-    if not (table / STATE).is_file():
+    names = sorted(path.name for path in table.glob(_SHARDS))
+    if not names:
         raise InputError(f"{table}: no such file, nor a folder of shards; make the text first (stage `corpus`)")
-    names = sorted(path.name for path in table.glob("data-*.arrow"))
-    if names != [_name(number, len(names)) for number in range(len(names))] or not names:
-        found = f"{len(names)} of them, {names[0]} to {names[-1]}" if names else "none"
+    if names != [_name(number, len(names)) for number in range(len(names))]:
+        found = f"{len(names)} of them, {names[0]} to {names[-1]}"
         raise InputError(f"{table}: shards are missing or left over: {found}; make it again")
     return [table / name for name in names]
 
 
-def table_names(folder: Path) -> list[str]:
-    """Names of the tables in a folder, in the order train, validation, test, all; [] where there is none."""
-    return [name for name in (*SPLITS, "all") if (Path(folder) / name / STATE).is_file()]
-
-
 def present_splits(folder: Path) -> list[str]:
-    """Names of the tables in a folder, shards or Parquet, in the order train, validation, test, all.
+    """Names of the tables in a folder, in the order train, validation, test, all.
 
     Raises:
         InputError: the folder holds none of them.
     """
-    parquet = [name for name in (*SPLITS, "all") if (Path(folder) / f"{name}.parquet").is_file()]
-    names = table_names(folder) or parquet
+    names = [
+        name
+        for name in (*SPLITS, "all")
+        if (Path(folder) / f"{name}.parquet").is_file() or any((Path(folder) / name).glob(_SHARDS))
+    ]
     if not names:
         raise InputError(f"{folder}: holds no table train or all; make the corpus first (stage `corpus`)")
     return names
@@ -152,56 +145,115 @@ class Shard:
         return self.scratch.with_suffix(f".{ending}")
 
 
-def read_shard(path: Path, schema: pa.Schema, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-    """The rows of one shard, mapped, with the columns of `schema`, so many at a time at most.
+# ---- one file
+
+
+def open_file(path: Path, schema: pa.Schema | None) -> pq.ParquetFile:
+    """A Parquet file.
 
     Raises:
-        InputError: the file is missing or damaged, lacks a column, or has one of another type or with nulls in it.
+        InputError: it is missing or damaged, lacks a column of `schema`, or is text and has one of another type.
     """
-    regular_file(path)
     try:
-        with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
-            _check_columns(path, stream.schema, schema)
-            for batch in stream:
-                found = batch.select(schema.names)
-                found.validate(full=True)  # else a damaged offset would read outside the file
-                if any(found.column(name).null_count for name in schema.names if name != "log_prob"):
-                    raise InputError(f"{path}: damaged shard (a line or its document is missing)")
-                found = found.replace_schema_metadata(None)
-                yield from (found.slice(start, rows) for start in range(0, found.num_rows, rows))
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: damaged shard ({str(error)[:200]}); make it again") from error
-
-
-def _check_columns(path: Path, have: pa.Schema, wanted: pa.Schema) -> None:
-    if missing := [name for name in wanted.names if name not in have.names]:
-        raise InputError(f"{path}: has no column {', '.join(missing)!r}; its columns are {', '.join(have.names)}")
-    for field in wanted:
-        if have.names.count(field.name) > 1 or have.field(field.name).type != field.type:
+        regular_file(path)
+        file = pq.ParquetFile(path)
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise InputError(f"{path}: no such file") from error
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file ({str(error)[:200]})") from error
+    have = file.schema_arrow
+    for field in () if schema is None else schema:
+        if field.name not in have.names:
+            missing = ", ".join(name for name in schema.names if name not in have.names)
+            raise InputError(f"{path}: has no column {missing!r}; its columns are {', '.join(have.names)}")
+        if have.names.count(field.name) > 1 or ("document" in have.names and have.field(field.name).type != field.type):
             raise InputError(f"{path}: column {field.name!r} is not of type {field.type}; make it again")
+    return file
 
 
-class ShardWriter:
-    """Writes a table of shards into an empty folder; close it, or leave its `with` block, to finish.
+def read_file(path: Path, schema: pa.Schema, rows: int = ROWS, group: int | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file, or of one of its row groups, with the columns of `schema`, so many at a time at most.
+
+    Raises:
+        InputError: as `open_file`, or a line of text or its document is null.
+    """
+    with open_file(path, schema) as file:
+        try:
+            groups = None if group is None else [group]
+            required = [name for name in schema.names if "document" in file.schema_arrow.names and name != "log_prob"]
+            for batch in file.iter_batches(batch_size=rows, row_groups=groups, columns=schema.names):
+                found = batch.select(schema.names)
+                found.validate(full=True)  # of a damaged file
+                if any(found.column(name).null_count for name in required):
+                    raise InputError(f"{path}: damaged Parquet file (a line or its document is missing)")
+                yield found
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: damaged Parquet file ({str(error)[:200]}); make it again") from error
+
+
+@contextmanager
+def file_writer(path: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """Writes a Parquet file atomically; each table or batch that is written becomes a row group, or several."""
+    with atomic_file(path) as temporary, pq.ParquetWriter(str(temporary), schema, compression="zstd") as writer:
+        yield writer
+
+
+class RowGroups:
+    """Writes rows of text in row groups of ROWS lines or SHARD_BYTES of text, in whatever pieces they come.
 
     Args:
-        folder: the table's, or a temporary one until it is complete.
-        schema: its columns, `document` and `text` among them.
-        name: of the table.
         limits: SHARD_BYTES and ROWS of the process that plans the shards, where another one writes them.
     """
 
-    def __init__(self, folder: Path, schema: pa.Schema, name: str, limits: tuple[int, int] | None = None) -> None:
-        self.folder, self.schema, self.name = folder, schema, name
+    def __init__(self, writer: pq.ParquetWriter, limits: tuple[int, int] | None = None) -> None:
+        self._writer = writer
         self._most_bytes, self._most_rows = limits or (SHARD_BYTES, ROWS)
-        self.rows = self.documents = 0
-        info = {"info": {"features": _features(schema)}}
-        self._marked = schema.with_metadata({"huggingface": json.dumps(info)})
-        self.digests: list[bytes] = []  # of the shards' files
         self._pending: list[pa.RecordBatch] = []
-        self._batch_rows = self._batch_bytes = self._shard_bytes = 0
+        self._rows = self._bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write some rows."""
+        bounds, start = _bounds(batch), 0
+        while start < batch.num_rows:
+            full = int(np.searchsorted(bounds, bounds[start] + self._most_bytes - self._bytes))
+            end = min(batch.num_rows, start + self._most_rows - self._rows, full)
+            self._pending.append(batch.slice(start, end - start))
+            self._rows += end - start
+            self._bytes += int(bounds[end] - bounds[start])
+            if self._rows >= self._most_rows or self._bytes >= self._most_bytes:
+                self.flush()
+            start = end
+
+    def flush(self) -> None:
+        """End the row group."""
+        if self._pending:
+            self._writer.write_table(pa.Table.from_batches(self._pending, TEXT))
+        self._pending, self._rows, self._bytes = [], 0, 0
+
+
+def _bounds(batch: pa.RecordBatch) -> np.ndarray:
+    """(N + 1,) int64: bytes of text before each row, and in all."""
+    sizes = pc.binary_length(batch.column("text")).to_numpy()
+    return np.append(0, np.cumsum(sizes, dtype=np.int64))
+
+
+# ---- a table of text
+
+
+class ShardWriter:
+    """Writes a table of text into an empty folder; close it, or leave its `with` block, to finish.
+
+    Args:
+        folder: the table's, or a temporary one until it is complete.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rows = 0
+        self._shards = 0
+        self._bytes = 0  # of text in the open shard
         self._last: int | None = None  # the document of the last row
-        self._writer: Any = None
+        self._writer: pq.ParquetWriter | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
     def __enter__(self) -> Self:
@@ -217,91 +269,48 @@ class ShardWriter:
         """Write some rows; rows of one document follow one another."""
         if not batch.num_rows:
             return
-        batch = batch.cast(self.schema)
+        batch = batch.cast(TEXT)
         documents = batch.column("document").to_numpy()
         before = np.append(documents[0] if self._last is None else self._last, documents[:-1])
         opens = np.flatnonzero(documents != before)  # rows that are the first of their document
-        opened = len(opens) + (self._last is None)
-        sizes = pc.binary_length(batch.column("text")).to_numpy()
-        bounds = np.append(0, np.cumsum(sizes, dtype=np.int64))  # bytes of text before each row, and in all
-        self._last, start = int(documents[-1]), 0
+        bounds, start = _bounds(batch), 0
+        self._last = int(documents[-1])
         while start < batch.num_rows:
             opens = opens[opens >= start]
-            full = opens[self._shard_bytes + bounds[opens] - bounds[start] >= self._most_bytes]
+            full = opens[self._bytes + bounds[opens] - bounds[start] >= SHARD_BYTES]
             stop = int(full[0]) if len(full) else batch.num_rows
-            self._append(batch, bounds, start, stop)
+            self._append(batch.slice(start, stop - start))
+            self._bytes += int(bounds[stop] - bounds[start])
             if len(full):
                 self._end_shard()
             start = stop
         self.rows += batch.num_rows
-        self.documents += opened
 
-    def _append(self, batch: pa.RecordBatch, bounds: np.ndarray, start: int, stop: int) -> None:
-        """Rows of one shard, cut into record batches."""
-        while start < stop:
-            filled = int(np.searchsorted(bounds, bounds[start] + self._most_bytes - self._batch_bytes))
-            end = min(stop, start + self._most_rows - self._batch_rows, filled)
-            self._pending.append(batch.slice(start, end - start))
-            self._batch_rows += end - start
-            self._batch_bytes += int(bounds[end] - bounds[start])
-            self._shard_bytes += int(bounds[end] - bounds[start])
-            if self._batch_rows >= self._most_rows or self._batch_bytes >= self._most_bytes:
-                self._flush()
-            start = end
-
-    def _flush(self) -> None:
-        if not self._pending:
-            return
+    def _append(self, batch: pa.RecordBatch) -> None:
         if self._writer is None:
-            self._writer = pa.ipc.new_stream(str(self._path(len(self.digests))), self._marked)
-        columns = [pa.concat_arrays([one.column(name) for one in self._pending]) for name in self.schema.names]
-        batch = pa.record_batch([_plain(column) for column in columns], schema=self._marked)
-        self._writer.write_batch(batch)
-        self._pending, self._batch_rows, self._batch_bytes = [], 0, 0
+            self._writer = pq.ParquetWriter(str(self._path(self._shards)), TEXT, compression="zstd")
+            self._groups = RowGroups(self._writer)
+        self._groups.add(batch)
 
     def _end_shard(self) -> None:
-        self._flush()
         if self._writer is None:
             return
+        self._groups.flush()
         self._writer.close()
-        with self._path(len(self.digests)).open("rb") as file:
-            self.digests.append(hashlib.file_digest(file, "blake2b").digest())
-        self._writer, self._shard_bytes = None, 0
+        self._writer, self._bytes = None, 0
+        self._shards += 1
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number}.open"  # how many there are in all is known in the end
 
     def close(self) -> None:
-        """Finish the last shard; rename all, and describe the table."""
+        """Finish the last shard, and rename all."""
         self._end_shard()
-        if not self.digests:  # a table without rows
-            pa.ipc.new_stream(str(self._path(0)), self._marked).close()
-        shards = [self._path(number) for number in range(max(1, len(self.digests)))]
-        finish_table(self.folder, self.schema, self.name, shards, self.digests)
-
-
-def finish_table(folder: Path, schema: pa.Schema, name: str, shards: Sequence[Path], digests: Sequence[bytes]) -> None:
-    """Move shards into the folder of their table, and describe it.
-
-    Args:
-        schema, name: as in `ShardWriter`.
-        shards: their files, in order; digests: of each.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    names = [_name(number, len(shards)) for number in range(len(shards))]
-    for shard, final in zip(shards, names, strict=True):
-        shard.rename(folder / final)
-    write_json(folder / INFO, {"builder_name": _MAKER, "features": _features(schema)})
-    state: dict[str, object] = {
-        "_data_files": [{"filename": final} for final in names],
-        "_fingerprint": hashlib.blake2b(b"".join(digests), digest_size=8).hexdigest(),
-        "_format_columns": None,
-        "_format_kwargs": {},
-        "_format_type": None,
-        "_output_all_columns": False,
-        "_split": name if name in SPLITS else None,
-    }
-    write_json(folder / STATE, state)
+        if not self._shards:  # a table without rows
+            self._append(pa.RecordBatch.from_pylist([], TEXT))
+            self._end_shard()
+        for number in range(self._shards):
+            self._path(number).rename(self.folder / _name(number, self._shards))
 
 
 def shard_ends(sizes: np.ndarray) -> list[int]:
@@ -313,25 +322,8 @@ def shard_ends(sizes: np.ndarray) -> list[int]:
     return ends
 
 
-def write_dictionary(folder: Path) -> None:
-    """Name the tables of a folder in its dataset_dict.json."""
-    write_json(folder / DICTIONARY, {"splits": table_names(folder)})
-
-
 def _name(number: int, count: int) -> str:
-    return f"data-{number:05d}-of-{count:05d}.arrow"
-
-
-def _features(schema: pa.Schema) -> dict[str, dict[str, str]]:
-    return {field.name: {"dtype": _TYPES[str(field.type)], "_type": "Value"} for field in schema}
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    """The same values with nothing below the nulls, which would be written, too."""
-    if not column.null_count:
-        return column
-    known = column.is_valid().to_numpy(zero_copy_only=False)
-    return pa.array(column.fill_null(0).to_numpy(), mask=~known)
+    return f"data-{number:05d}-of-{count:05d}.parquet"
 
 
 # ---- text in parts
@@ -339,19 +331,16 @@ def _plain(column: pa.Array) -> pa.Array:
 
 def read_text_rows(path: Path) -> Iterator[TextRow]:
     """The rows of a part or a shard."""
-    for batch in read_shard(path, TEXT, LINES):
+    for batch in read_file(path, TEXT, LINES):
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def write_text_rows(path: Path, rows: Iterable[TextRow]) -> None:
     """Write the rows of a part, atomically."""
     iterator = iter(rows)
-    with atomic_file(path) as temporary, pa.ipc.new_stream(str(temporary), TEXT) as stream:
-        while batch := list(islice(iterator, LINES)):
-            columns = [
-                pa.array(column, field.type) for column, field in zip(zip(*batch, strict=True), TEXT, strict=True)
-            ]
-            stream.write_batch(pa.record_batch(columns, schema=TEXT))
+    with file_writer(path, TEXT) as writer:
+        while batch := list(islice(iterator, ROWS)):
+            writer.write_table(pa.table([list(column) for column in zip(*batch, strict=True)], schema=TEXT))
 
 
 class TextPart(NamedTuple):
@@ -372,15 +361,15 @@ class ShardPlan(NamedTuple):
     """A shard, to be written from parts.
 
     Attributes:
-        folder: of a table with this shard alone.
+        file: the file to write.
         table: the number of the shard's table.
         documents: the first in the corpus, and the one after the last; those of this table are the shard's.
         number: of its first document in the table.
         parts: with these documents.
-        limits: as in `ShardWriter`.
+        limits: as in `RowGroups`.
     """
 
-    folder: Path
+    file: Path
     table: int
     documents: tuple[int, int]
     number: int
@@ -407,52 +396,49 @@ def write_tables(
         sizes: (D,) int64, bytes of text of each document.
         scratch: a folder that all workers see.
     """
-    plans = plan_shards(len(names), parts, table_of, sizes, scratch)
+    plans = plan_shards([folder / name for name in names], parts, table_of, sizes)
     write_arrays(scratch / "tables.safetensors", {"tables": table_of})
-    digests = list(engine.map(partial(write_shard, tables=scratch / "tables.safetensors"), plans, "writing"))
-    for table, name in enumerate(names):
-        own = [number for number, plan in enumerate(plans) if plan.table == table]
-        files = [shard_files(plans[number].folder)[0] for number in own]
-        finish_table(folder / name, TEXT, name, files, [digests[number] for number in own])
-    write_dictionary(folder)
+    for name in names:
+        (folder / name).mkdir()
+    for _ in engine.map(partial(write_shard, tables=scratch / "tables.safetensors"), plans, "writing"):
+        pass
 
 
 def plan_shards(
-    tables: int, parts: Sequence[TextPart], table_of: np.ndarray, sizes: np.ndarray, scratch: Path
+    tables: Sequence[Path], parts: Sequence[TextPart], table_of: np.ndarray, sizes: np.ndarray
 ) -> list[ShardPlan]:
-    """The shards of all tables; arguments as in `write_tables`, `tables`: how many there are."""
+    """The shards of all tables; arguments as in `write_tables`, `tables`: their folders."""
     firsts = np.array([part.first for part in parts])
     stops = firsts + [part.documents for part in parts]
     limits, plans = (SHARD_BYTES, ROWS), list[ShardPlan]()
-    for table in range(tables):
+    for table, folder in enumerate(tables):
         documents, begin = np.flatnonzero(table_of == table), 0
-        for end in shard_ends(sizes[documents]):
+        ends = shard_ends(sizes[documents])
+        for number, end in enumerate(ends):
             first, last = int(documents[begin]), int(documents[end - 1])
             low = int(np.searchsorted(stops, first, side="right"))  # the first part with document `first`
             high = int(np.searchsorted(firsts, last, side="right"))  # after the last part with document `last`
-            shard = scratch / f"shard-{len(plans):06d}"
-            plans.append(ShardPlan(shard, table, (first, last + 1), begin, parts[low:high], limits))
+            file = folder / _name(number, len(ends))
+            plans.append(ShardPlan(file, table, (first, last + 1), begin, parts[low:high], limits))
             begin = end
     return plans
 
 
-def write_shard(plan: ShardPlan, tables: Path) -> bytes:
+def write_shard(plan: ShardPlan, tables: Path) -> None:
     """Write one shard.
 
     Args:
         tables: file of the table of each document of the corpus.
-
-    Returns:
-        The digest of the shard's file.
     """
     first, stop = plan.documents
     table_of = map_arrays(tables)["tables"]
     renumbered = plan.number - 1 + np.cumsum(table_of[first:stop] == plan.table)
-    with ShardWriter(plan.folder, TEXT, plan.folder.name, plan.limits) as writer:
+    with file_writer(plan.file, TEXT) as writer:
+        groups = RowGroups(writer, plan.limits)
         for part in plan.parts:
-            for batch in read_shard(part.rows, TEXT):
+            for batch in read_file(part.rows, TEXT):
                 documents = batch.column("document").to_numpy() + part.first
                 kept = (table_of[documents] == plan.table) & (documents >= first) & (documents < stop)
                 numbers = pa.array(renumbered[documents[kept] - first])
-                writer.add(batch.filter(pa.array(kept)).set_column(0, "document", numbers))
-    return writer.digests[0]
+                groups.add(batch.filter(pa.array(kept)).set_column(0, TEXT.field("document"), numbers))
+        groups.flush()

@@ -1,22 +1,19 @@
 """Tables on disk, written atomically, the same bytes for the same rows.
 
-A table whose name ends in .parquet is one Parquet file; any other is a folder of shards (see `shards`), or one of them.
-Raw, filtered and clean text has the columns of `TEXT` and is in shards; parallel text has those of `PAIRS` and is
-Parquet, as all other tables are. One row is one line of text; the lines of one document follow one another.
+A table whose name ends in .parquet is one file; any other is a folder of shards (see `shards`), or one of them. Raw,
+filtered and clean text has the columns of `TEXT` and is in shards; all other tables are single files. One row of text
+is one line; the lines of one document follow one another.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import accumulate, compress, groupby, islice
 from operator import and_, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from langladder.ground.atomic import Owner, atomic_file, atomic_folder
-from langladder.ground.errors import InputError
+from langladder.ground.atomic import atomic_folder
 from langladder.ground.progress import tracked
 from langladder.text.storage.shards import (
     ROWS,
@@ -25,10 +22,12 @@ from langladder.text.storage.shards import (
     TABLE,
     TEXT,
     ShardWriter,
+    file_writer,
+    open_file,
+    owner_of,
     pieces,
-    read_shard,
+    read_file,
     shard_files,
-    write_dictionary,
 )
 from langladder.text.words.segmentation import CONVENTIONS
 
@@ -40,24 +39,6 @@ PAIRS = pa.schema([("source", pa.string()), ("target", pa.string())])
 
 LINES = 8_192  # of a batch
 DOCUMENTS = 512  # of a batch
-
-
-def owner_of(what: str, names: Iterable[str], *schemas: pa.Schema) -> Owner:
-    """The owner of folders whose Parquet tables all have the columns of one of the schemas.
-
-    Args:
-        what: such tables, for messages.
-        names: of the files.
-    """
-
-    def is_marked(folder: Path) -> bool:
-        columns = [schema.names for schema in schemas]
-        try:
-            return all(pq.read_schema(path).names in columns for path in folder.glob("*.parquet"))
-        except pa.ArrowInvalid:
-            return False
-
-    return Owner(f"{what} that langladder wrote", tuple(names), is_marked)
 
 
 TABLES = owner_of("tables of pairs", (CONVENTIONS, *(f"{split}.parquet" for split in (*SPLITS, "all"))), PAIRS)
@@ -76,9 +57,9 @@ def write_batches(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> 
     """
     parts = tracked(tables, f"writing {path.stem}", unit="rows", sizes=True)
     if path.suffix != ".parquet":
-        return _write_shards(path, schema, parts)
+        return _write_shards(path, parts)
     rows = 0
-    with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+    with file_writer(path, schema) as writer:
         for table in parts:
             writer.write_table(table.cast(schema), row_group_size=ROWS_PER_GROUP)
             rows += table.num_rows
@@ -94,54 +75,38 @@ def write_rows(path: Path, schema: pa.Schema, rows: Iterable[T], size: Callable[
     return write_batches(path, schema, (pa.Table.from_pylist(piece, schema) for piece in pieces(rows, size)))
 
 
-def _write_shards(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
-    with atomic_folder(path, TABLE) as temporary, ShardWriter(temporary, schema, path.name) as writer:
+def _write_shards(path: Path, tables: Iterable[pa.Table]) -> int:
+    with atomic_folder(path, TABLE) as temporary, ShardWriter(temporary) as writer:
         for table in tables:
             for batch in table.to_batches():
                 writer.add(batch)
-    if path.name in (*SPLITS, "all"):
-        write_dictionary(path.parent)
     return writer.rows
 
 
 def read_table(path: Path, schema: pa.Schema | None = None) -> pa.Table:
-    """Read a whole table.
+    """Read a whole table; `schema`: its columns, None: all of them.
 
     Raises:
         InputError: it is missing or damaged, or lacks a column of `schema`.
     """
-    if path.suffix != ".parquet":
-        schema = TEXT if schema is None else schema
-        return pa.Table.from_batches(_shard_batches(path, schema), schema)
-    with _open(path, schema) as file, _damage(path):
-        return file.read(columns=None if schema is None else schema.names)
+    files = shard_files(path)
+    if schema is None:
+        with open_file(files[0], None) as file:
+            schema = file.schema_arrow
+    batches = [batch for file in files for batch in read_file(file, schema, ROWS_PER_GROUP)]
+    return pa.Table.from_batches(batches, batches[0].schema if batches else schema)
 
 
 def read_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> Iterator[pa.RecordBatch]:
     """Read a table piece by piece: at most `rows` rows in memory. Raises as `read_table` does."""
-    if path.suffix != ".parquet":
-        yield from tracked(_shard_batches(path, schema, rows), f"reading {path.stem}", unit="rows", sizes=True)
-        return
-    with _open(path, schema) as file, _damage(path):
-        batches = file.iter_batches(batch_size=rows, columns=schema.names)
-        yield from tracked(batches, f"reading {path.stem}", file.metadata.num_rows, "rows", sizes=True)
+    batches = (batch for file in shard_files(path) for batch in read_file(file, schema, rows))
+    yield from tracked(batches, f"reading {path.stem}", unit="rows", sizes=True)
 
 
 def group_rows(path: Path, schema: pa.Schema) -> list[int]:
     """The rows of each row group of a Parquet table. Raises as `read_table` does."""
-    with _open(path, schema) as file:
+    with open_file(path, schema) as file:
         return [int(file.metadata.row_group(group).num_rows) for group in range(file.metadata.num_row_groups)]
-
-
-def read_group(path: Path, schema: pa.Schema, group: int, rows: int) -> Iterator[pa.RecordBatch]:
-    """One row group of a Parquet table: at most `rows` rows in memory beside it. Raises as `read_table` does."""
-    with _open(path, schema) as file, _damage(path):
-        yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=schema.names)
-
-
-def _shard_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> Iterator[pa.RecordBatch]:
-    for file in shard_files(path):
-        yield from read_shard(file, schema, rows)
 
 
 def read_column(path: Path, column: str) -> Iterator[list[str]]:
@@ -175,29 +140,6 @@ def line_batches(lines: Iterable[str]) -> Iterator[list[str]]:
     rest = iter(lines)
     while batch := list(islice(rest, LINES)):
         yield batch
-
-
-@contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """What shows only when the rows are read."""
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: damaged Parquet file ({str(error)[:200]})") from error
-
-
-def _open(path: Path, schema: pa.Schema | None) -> pq.ParquetFile:
-    try:
-        file = pq.ParquetFile(path)
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise InputError(f"{path}: no such file") from error
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file ({str(error)[:200]})") from error
-    missing = [] if schema is None else [name for name in schema.names if name not in file.schema_arrow.names]
-    if missing:
-        have = ", ".join(file.schema_arrow.names)
-        raise InputError(f"{path}: has no column {', '.join(missing)!r}; its columns are {have}")
-    return file
 
 
 # ---- documents
