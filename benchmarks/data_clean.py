@@ -17,7 +17,7 @@ from langladder.text.storage.tables import read_documents
 OURS = """
 import sys
 from pathlib import Path
-from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.clean.clean_text import CleanConfig, clean_text
 clean_text(Path(sys.argv[1]), Path(sys.argv[2]), CleanConfig(), 1)
 """
 RAW = """

@@ -30,7 +30,7 @@ from langladder.counts.ngrams import count_ngrams
 from langladder.embeddings.word2vec.method import Word2Vec, Word2VecConfig
 from langladder.engine.base import used
 from langladder.engine.settings import DaskConfig, LocalConfig, open_engine
-from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.clean.clean_text import CleanConfig, clean_text
 from langladder.text.labelled.clean_instructions import CleanInstructionsConfig, clean_instructions
 from langladder.text.labelled.clean_labelled import CleanLabelledConfig, clean_labels
 from langladder.text.labelled.instructions import InstructionSource, read_instructions

@@ -11,7 +11,7 @@ import pytest
 from langladder.counts.cooccurrence import CooccurrenceConfig, DocumentCounting, store_counts
 from langladder.engine.base import Engine, Local, Serial, used
 from langladder.engine.settings import DaskConfig, open_engine
-from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.clean.clean_text import CleanConfig, clean_text
 from langladder.text.read import files
 from langladder.text.read.files import TextSource, read_text
 from langladder.text.storage import shards

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from datasketch import MinHash, MinHashLSH
 
-from langladder.text.clean.cleaning import CleanConfig, cut_report
+from langladder.text.clean.clean_text import CleanConfig
+from langladder.text.clean.cleaning import cut_report
 from langladder.text.clean.duplicates import DuplicatesConfig, Scope, shingles
 from langladder.text.clean.splitting import cut, hash_fraction
 from langladder.text.clean.statistics import TextStatistics, character_warnings

@@ -14,7 +14,7 @@ from plain_cleaning import Row, plain
 
 from langladder.engine.base import Engine, Local, Serial, used
 from langladder.ground.sorted_runs import HASH, count_distinct, distinct, mapped, repeats, save, sorted_run
-from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.clean.clean_text import CleanConfig, clean_text
 from langladder.text.clean.steps import StepsConfig, build_steps
 from langladder.text.storage import shards, tables
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from langladder.ground.errors import InputError
 from langladder.text.clean.clean_pairs import CleanPairsConfig, PairsReport, clean_parallel
-from langladder.text.clean.cleaning import CleanConfig, CleanReport, clean_text
+from langladder.text.clean.clean_text import CleanConfig, CleanReport, clean_text
 from langladder.text.clean.duplicates import DuplicatesConfig, TextHashes, decided, duplicate_kinds, recall, shingles
 from langladder.text.clean.statistics import TextStatistics, invisible
 from langladder.text.storage import shards, tables

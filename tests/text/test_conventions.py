@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
 from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
-from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.clean.clean_text import CleanConfig, clean_text
 from langladder.text.storage import shards, tables
 from langladder.text.tokenize.encoding import encode_corpus
 from langladder.text.tokenize.tokenizer_training import train_pair_tokenizers, train_tokenizer

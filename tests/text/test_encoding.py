@@ -10,7 +10,7 @@ import pytest
 from real_data import real
 
 from langladder.ground.artefacts import read_arrays
-from langladder.text.clean.cleaning import CleanConfig, clean_text
+from langladder.text.clean.clean_text import CleanConfig, clean_text
 from langladder.text.read.files import TextSource, read_text
 from langladder.text.storage import shards, tables
 from langladder.text.storage.token_streams import POSITIONS, PairStream, TokenStream

@@ -6,15 +6,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 from langladder.engine.base import Local, Serial, used
 from langladder.ground.errors import InputError
-from langladder.text.clean import rows as clean_rows
+from langladder.text.clean import cleaning
 from langladder.text.clean.clean_pairs import PAIR, CleanPairsConfig, PairRules, clean_pairs, clean_parallel
-from langladder.text.clean.rows import CleanRowsConfig, RowType, repeated
+from langladder.text.clean.cleaning import CleanRowsConfig, RowType
 from langladder.text.clean.steps import Book
 from langladder.text.labelled.clean_instructions import (
     DIALOGUE,
@@ -135,10 +134,6 @@ def test_questions() -> None:
     (one,) = unchanged_questions([row], CleanRowsConfig(), Book())
     assert one.row == row and one.dropped is None
     assert (one.unshared, one.split_by) == (("It is here.",), "It is here.")
-
-
-def test_a_repeated_hash() -> None:
-    assert repeated(np.array([3, 1, 3, 3, 2, 1], dtype=np.uint64)).tolist() == [False, False, True, True, False, True]
 
 
 # ---- a corpus with its own splits
@@ -294,7 +289,7 @@ def test_parts_and_processes_change_nothing(
     raw = {table: [*rows, *random.choices(rows, k=len(rows) // 4)] for table, rows in raw.items()}
     config = case.config.model_validate(settings)
     whole = case.clean(write(tmp_path / "raw", raw, case.row_type, 5000), tmp_path / "whole", config, 3)
-    monkeypatch.setattr(clean_rows, "ROWS", 64)
+    monkeypatch.setattr(cleaning, "ROWS", 64)
     with used(engine()):
         assert case.clean(write(tmp_path / "cut", raw, case.row_type, 150), tmp_path / "parts", config, 3) == whole
     files = sorted(path.name for path in (tmp_path / "whole").iterdir())
@@ -314,7 +309,7 @@ def test_parts_of_questions(engine: Any, tmp_path: Path, monkeypatch: pytest.Mon
     source = QuestionSource(path=str(tmp_path / "in.jsonl"))
     whole = read_question_files(source, tmp_path / "whole")
     monkeypatch.setattr(tables, "ROWS_PER_GROUP", 150)
-    monkeypatch.setattr(clean_rows, "ROWS", 64)
+    monkeypatch.setattr(cleaning, "ROWS", 64)
     with used(engine()):
         assert read_question_files(source, tmp_path / "parts") == whole
     for split in shards.SPLITS:
@@ -323,23 +318,23 @@ def test_parts_of_questions(engine: Any, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_small_row_groups_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clean_rows, "GROUP_ROWS", 100)
+    monkeypatch.setattr(cleaning, "GROUP_ROWS", 100)
     raw = {"all": [text(f"text {number}", "xy"[number % 2]) for number in range(600)]}
     clean_labels(write(tmp_path / "raw", raw, LABELLED_TEXT, 70), tmp_path / "clean", CleanLabelledConfig(), 1)
-    assert tables.group_rows(tmp_path / "clean" / "train.parquet", LABELLED) == [100] * 5 + [40]
+    assert shards.group_rows(tmp_path / "clean" / "train.parquet") == [100] * 5 + [40]
 
 
 def test_long_rows_are_cleaned_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of long texts has small row groups, so that a part of it is never large."""
     monkeypatch.setattr(shards, "CHARACTERS", 1000)
-    monkeypatch.setattr(clean_rows, "GROUP_BYTES", 3000)
+    monkeypatch.setattr(cleaning, "GROUP_BYTES", 3000)
     (tmp_path / "in.tsv").write_text("".join(f"{'long ' * 40}{number}\t{'ab'[number % 2]}\n" for number in range(200)))
     source = LabelledSource(path=str(tmp_path / "in.tsv"), layout="columns", text=0, label=1)
     read_labels(source, tmp_path / "raw")
-    assert tables.group_rows(tmp_path / "raw" / "all.parquet", LABELLED) == [5] * 40
+    assert shards.group_rows(tmp_path / "raw" / "all.parquet") == [5] * 40
     report = clean_labels(tmp_path / "raw", tmp_path / "clean", CleanLabelledConfig(), 1)
     assert sum(split["examples"] for split in report["splits"].values()) == 200
-    assert max(tables.group_rows(tmp_path / "clean" / "train.parquet", LABELLED)) < 20
+    assert max(shards.group_rows(tmp_path / "clean" / "train.parquet")) < 20
 
 
 def test_a_damaged_raw_dialogue_is_named_with_its_row(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_shard_holds_whole_documents_and_closes_when_it_is_full(tmp_path: Path
     for one, two in pairwise(found):
         assert one[-1][0] != two[0][0]
         assert sum(len(text.encode()) for document, text, _ in one if document != one[-1][0]) < 50
-    assert all(rows <= 4 for file in files for rows in tables.group_rows(file, shards.TEXT))
+    assert all(rows <= 4 for file in files for rows in shards.group_rows(file))
     assert [len(piece) for piece in tables.read_batches(tmp_path / "train", shards.TEXT, 1)] == [1] * 200
 
 

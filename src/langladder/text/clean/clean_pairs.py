@@ -6,20 +6,26 @@ in one split. A training pair that shares its source *or* its target with held-o
 contain sentences that were seen.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self, TypedDict
 
-import numpy as np
 import pyarrow.compute as pc
 from pydantic import Field
 
 from langladder.engine.base import current
 from langladder.ground.atomic import atomic_folder
-from langladder.text.clean.cleaning import CutReport, cut_report
-from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, RowType
-from langladder.text.clean.splitting import Cut, cut
+from langladder.text.clean.cleaning import (
+    Cleaned,
+    CleanedRows,
+    CleanRowsConfig,
+    CutReport,
+    RowType,
+    cut_as_set,
+    cut_report,
+)
 from langladder.text.clean.statistics import Leakage, TextFigures, character_warnings, measure_tables
 from langladder.text.clean.steps import Book, BookReport, Language, StepsConfig, build_steps, found_conventions, outside
 from langladder.text.storage.shards import SPLITS, present_splits
@@ -102,7 +108,7 @@ class PairsReport(CutReport):
 def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig, seed: int) -> PairsReport:
     """Clean `raw_folder` into `out_folder`/{train,validation,test}.parquet, all or none, on the current engine.
 
-    Returns and raises: as `cleaning.clean_text`, with a report for each side.
+    Returns and raises: as `clean_text.clean_text`, with a report for each side.
     """
     names = present_splits(raw_folder)
     # Held-out pairs first: of two equal pairs, the one in train is dropped.
@@ -120,7 +126,7 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
     with atomic_folder(out_folder, TABLES) as folder:
         rows = CleanedRows([(name, raw_folder / f"{name}.parquet") for name in ordered], folder, PAIR, rules, seed)
         rows.drop_duplicates("duplicate_pair", across_tables=True)
-        rows.cut(_cut)
+        rows.cut(partial(cut_as_set, unit="source sentences"))
         rows.drop_held_out(
             "clean: every training pair shares a side with held-out text; set held_out_never_in_train: false, or give "
             "more pairs"
@@ -164,17 +170,12 @@ def clean_pairs(rows: list[Row], rules: PairRules, book: Book) -> Iterator[Clean
         if reason is None and rules.max_length_ratio is not None:
             reason = "length_ratio" if rules.length_ratio(source, target) > rules.max_length_ratio else None
         sides = (source, target)
-        yield Cleaned({"source": source, "target": target}, reason, key=sides, unshared=sides, split_by=source)
+        row, words = {"source": source, "target": target}, 0 if reason else len(source_words(source))
+        yield Cleaned(row, reason, key=sides, unshared=sides, split_by=source, words=words)
 
 
 def _example(row: Row) -> str:
     return f"{row['source']}\t{row['target']}"
-
-
-def _cut(rows: CleanedRows[PairRules], chosen: np.ndarray, own: Sequence[str]) -> Cut:
-    split = splitter_of(rows.config.words)
-    words = [len(split(source)) for source in rows.column("source", chosen)]
-    return cut(rows.fractions[chosen], np.array(words, dtype=np.int64), rows.config.split, own, "source sentences")
 
 
 PAIR = RowType(PAIRS, ("source", "target"), clean_pairs, _example)

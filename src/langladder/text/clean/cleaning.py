@@ -1,87 +1,443 @@
-"""Cleaning a corpus: repaired lines, without duplicates, cut into train, validation and test, with a report.
+"""Cleaning a corpus of any kind: documents, sentence pairs, labelled texts, tagged sentences, dialogues, questions.
 
-    raw shards ─ clean_shard ─┬─ duplicates, cut ─┬─ write_tables ─ clean shards ─ measure → report
-                 of each      └─ of the corpus    └─                               of each
+    rows = CleanedRows(…)      steps, limits and hashes of each part of the raw tables, on an engine
+    rows.drop_duplicates()     by the hashes of the whole corpus
+    rows.cut(…)                the split of each item
+    rows.drop_held_out(…)      training items that share something with held-out ones
+    rows.write()               a table for each split
 
-The work on each shard runs on an engine. The text is never in memory as a whole: this process holds a few numbers per
-document while it decides which documents are dropped and which split each belongs to. Splits that the corpus has are
-kept; missing ones are cut from train.
+A kind of rows (`RowType`) gives its columns and its steps; its module makes these five calls. An item is what goes to a
+split: a row, or all lines of a document. The cleaned rows stay in a scratch folder until their splits are written;
+memory holds about 40 bytes of each item: hashes, words, and the number by which splits are cut.
 """
 
 import hashlib
+import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain, groupby, repeat
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, repeat
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
-from pydantic import Field
+import pyarrow as pa
 
-from langladder.engine.base import Engine, current
-from langladder.ground.atomic import atomic_folder
+from langladder.engine.base import current
 from langladder.ground.errors import InputError
 from langladder.ground.schema import Config
 from langladder.ground.sorted_runs import mapped, save
-from langladder.text.clean.duplicates import (
-    DUPLICATE_KINDS,
-    DuplicatesConfig,
-    NearDuplicatesReport,
-    TextHashes,
-    decided,
-)
-from langladder.text.clean.splitting import Cut, SplitConfig, as_fraction, cut, salted
-from langladder.text.clean.statistics import Leakage, TextFigures, character_warnings, measure_tables
-from langladder.text.clean.steps import (
-    EXAMPLE_CHARACTERS,
-    EXAMPLES,
-    Book,
-    BookReport,
-    Language,
-    LimitsConfig,
-    StepsConfig,
-    build_steps,
-    found_conventions,
-    outside,
-)
-from langladder.text.storage.shards import (
-    SHARDED,
-    SPLITS,
-    Shard,
-    TextPart,
-    TextRow,
-    present_splits,
-    read_text_rows,
-    shard_files,
-    write_tables,
-    write_text_rows,
-)
-from langladder.text.words.segmentation import (
-    TEXT,
-    ConventionsReport,
-    InstalledWords,
-    WordChoice,
-    conventions_report,
-    splitter_of,
-    write_conventions,
-)
+from langladder.text.clean.duplicates import DUPLICATE_KINDS, DuplicatesConfig, Scope, TextHashes, decided
+from langladder.text.clean.splitting import TRAIN, Cut, SplitConfig, as_fraction, assign, cut, salted
+from langladder.text.clean.steps import EXAMPLE_CHARACTERS, EXAMPLES, Book, LimitsConfig
+from langladder.text.storage.shards import SPLITS, Shard, TextPart, file_writer, read_file, write_tables
+from langladder.text.storage.tables import Row, write_batches
+from langladder.text.words.segmentation import InstalledWords
+
+DROPPED = -1  # instead of a split
+ROWS = 4096  # cleaned at a time
+GROUP_ROWS = 16_384  # of a written row group, at most
+GROUP_BYTES = 32 * 2**20  # likewise, about
+SCRATCH = "work"  # folder of the cleaned rows, below that of the tables
 
 
-class CleanConfig(Config):
-    """How monolingual text is cleaned."""
+class CleaningConfig(Config):
+    """How rows of any kind are cleaned."""
 
-    steps: StepsConfig = StepsConfig()
     limits: LimitsConfig = LimitsConfig()
-    duplicates: DuplicatesConfig = DuplicatesConfig()
     split: SplitConfig = SplitConfig()
-    # Lines are independent samples of one source: a repeated one is data, so none is dropped, overlap is only counted.
-    iid: bool = False
-    leakage_words: int = Field(default=13, ge=1)  # n of the n-grams counted across splits
-    words: InstalledWords = "auto"  # how words are split: in limits, statistics and all figures per word
-    language: Language | None = None
+    words: InstalledWords = "auto"  # how words are split, in limits and statistics
+    iid: bool = False  # rows are independent samples: nothing repeated is dropped, overlap is only counted
+
+    @property
+    def compared(self) -> DuplicatesConfig:
+        """Which duplicates are dropped."""
+        return DuplicatesConfig(exact="keep", near="keep")
+
+    @property
+    def drops_held_out(self) -> bool:
+        """Whether training rows that share something with held-out ones are dropped."""
+        return False
+
+
+class CleanRowsConfig(CleaningConfig):
+    """How rows are cleaned that are no lines of documents."""
+
+    drop_duplicates: bool = True  # rows that occurred before
+    held_out_never_in_train: bool = True
+
+    @property
+    def compared(self) -> DuplicatesConfig:
+        """Equal rows, unless they are kept."""
+        return DuplicatesConfig(exact="documents" if self.drop_duplicates and not self.iid else "keep")
+
+    @property
+    def drops_held_out(self) -> bool:
+        """Unless they are kept."""
+        return self.held_out_never_in_train and not self.iid
+
+
+class Cleaned(NamedTuple):
+    """A row after the steps.
+
+    Attributes:
+        row: a value for each column.
+        dropped: the reason why it is dropped, or None.
+        key: equal for equal rows; of strings, numbers and lists.
+        unshared: what a training row must not share with a held-out one, a value for each name of `RowType.unshared`.
+        split_by: items with the same texts go to the same split.
+        words: how many there are, where splits are cut by words.
+    """
+
+    row: Row
+    dropped: str | None
+    key: object
+    unshared: tuple[object, ...]
+    split_by: str
+    words: int = 0
+
+
+Settings = TypeVar("Settings", bound=CleaningConfig)
+
+
+class RowType(NamedTuple, Generic[Settings]):
+    """The columns of rows, and how a batch of them is cleaned. Its functions, which workers get, belong to a module.
+
+    Attributes:
+        schema: columns of the tables.
+        unshared: names of what a training row must not share with a held-out one.
+        clean: (rows, config, book) → the cleaned rows, in their order. Changes are noted in the book, drops are not.
+            It raises InputError for a row that is not of this type.
+        example: a row, raw or cleaned → its text in a report.
+        of_documents: whether rows are lines of documents (schema TEXT), and an item is a document. A changed line, and
+            the lines of its document after a changed or dropped one, lose their log-probability, which may depend on
+            the lines before.
+    """
+
+    schema: pa.Schema
+    unshared: tuple[str, ...]
+    clean: Callable[[list[Row], Settings, Book], Iterable[Cleaned]]
+    example: Callable[[Row], str]
+    of_documents: bool = False
+
+
+class Part(NamedTuple, Generic[Settings]):
+    """A part of a raw table. Its cleaned rows and their hashes are in files of its shard."""
+
+    shard: Shard
+    row_type: RowType[Settings]
+    config: Settings
+    seed: int
+
+    def cleaned(self, book: Book) -> Iterator[tuple[Row, Cleaned]]:
+        """Each raw row, and what the steps make of it."""
+        for batch in self.shard.read(self.row_type.schema, ROWS):
+            rows = batch.to_pylist()
+            try:
+                for raw, one in zip(rows, self.row_type.clean(rows, self.config, book), strict=True):
+                    book.read += 1
+                    yield raw, one
+            except InputError as error:
+                raise InputError(f"{self.shard.file}, row {self.shard.first + book.read}: {error}") from error
+
+
+def hash_lines(part: Part[Settings]) -> None:
+    """Save the hashes that find duplicates among the cleaned lines of a part."""
+    notes = TextHashes(part.config.compared, "lines")
+    for _, one in part.cleaned(Book()):
+        if one.dropped is None:
+            notes.note(one.split_by)
+    notes.save(part.shard.path)
+
+
+def clean_part(part: Part[Settings]) -> Book:
+    """Run the steps, drop what is outside the limits or a duplicate line, write the rest, and note its items."""
+    book, items, rows, of_documents = Book(), _Items(part), list[Row](), part.row_type.of_documents
+    found = part.shard.path("lines.kinds")
+    kinds = iter(mapped(found).tolist()) if found.is_file() else repeat(0)
+    altered = None  # the last document with a changed or dropped line
+    with file_writer(part.shard.path("rows"), part.row_type.schema) as writer:
+        for raw, one in part.cleaned(book):
+            row, dropped, item = one.row, one.dropped, raw["document"] if of_documents else book.read
+            if dropped is None and (kind := next(kinds)):
+                dropped = f"{DUPLICATE_KINDS[kind]}_line"
+            if of_documents and (dropped is not None or row != raw):
+                altered = item
+            if dropped is not None:
+                book.drop(dropped, part.row_type.example(raw))
+                continue
+            number = items.add(item, one)
+            if of_documents:
+                row = row | {"document": number} | ({"log_prob": None} if altered == item else {})
+            rows.append(row)
+            if len(rows) == ROWS:
+                writer.write_table(pa.Table.from_pylist(rows, part.row_type.schema))
+                rows.clear()
+        writer.write_table(pa.Table.from_pylist(rows, part.row_type.schema))
+    items.save()
+    return book
+
+
+class _Items:
+    """What is noted of each item of a part: hashes, words, bytes of text, and a fraction by which splits are cut."""
+
+    def __init__(self, part: Part[Settings]) -> None:
+        self.path, self.seed, self.unshared = part.shard.path, part.seed, len(part.row_type.unshared)
+        self.duplicates = TextHashes(part.config.compared, "documents")
+        self.hashes: list[list[int]] = []
+        self.fractions: list[float] = []
+        self.words: list[int] = []
+        self.bytes: list[int] = []
+        self._open: object = None  # the item whose rows are being added
+
+    def add(self, item: object, one: Cleaned) -> int:
+        """Note a row; rows of one item follow one another. Returns the number of the item, from 0."""
+        if item != self._open:
+            self._close()
+            self._open, self._fraction, self._key = item, salted(self.seed), hashlib.blake2b(digest_size=16)
+            self._texts: list[str] = []
+            self.hashes.append([digest(value) for value in one.unshared])
+            self.words.append(0)
+            self.bytes.append(0)
+        text = one.split_by.encode()
+        for hashed, value in ((self._fraction, text), (self._key, _as_bytes(one.key))):
+            hashed.update(value)
+            hashed.update(b"\n")
+        self.words[-1] += one.words
+        self.bytes[-1] += len(text)
+        if self.duplicates.near:
+            self._texts.append(one.split_by)
+        return len(self.words) - 1
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        key = self._key.digest()
+        self.fractions.append(as_fraction(self._fraction.digest()))
+        self.hashes[-1].insert(0, int.from_bytes(key[:8], "big"))
+        self.duplicates.hashes.append(key)
+        self.duplicates.add("\n".join(self._texts))
+
+    def save(self) -> None:
+        """Write the files of the part."""
+        self._close()
+        save(self.path("item.hashes"), np.array(self.hashes, dtype=np.uint64).reshape(-1, 1 + self.unshared))
+        save(self.path("fractions"), np.array(self.fractions, dtype=np.float64))
+        save(self.path("words"), np.array(self.words, dtype=np.int64))
+        save(self.path("bytes"), np.array(self.bytes, dtype=np.int64))
+        self.duplicates.save(self.path)
+
+
+def digest(value: object) -> int:
+    """64 bits, equal for equal strings and lists of strings, lists of lists and so on."""
+    return int.from_bytes(hashlib.blake2b(_as_bytes(value), digest_size=8).digest(), "big")
+
+
+def _as_bytes(value: object) -> bytes:
+    return value.encode() if isinstance(value, str) else json.dumps(value).encode()
+
+
+class CleanedRows(Generic[Settings]):
+    """The cleaned rows of a corpus of N items, and the split of each item.
+
+    Attributes:
+        book: what was changed and dropped.
+        cuts: how tables were cut into splits.
+        starts: where the items of each part begin, and N.
+        table: (N,) the table that each item is of, a position in `tables`.
+        split: (N,) the split of each item, a position in `splits`, or DROPPED.
+        hashes: (N,) uint64 of its key ("key"), and of what is unshared, by name.
+        fractions: (N,) in [0, 1), by which splits are cut. words: (N,) as the rows have them.
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[tuple[str, Path]],
+        folder: Path,
+        row_type: RowType[Settings],
+        config: Settings,
+        seed: int,
+        splits: Sequence[str] = SPLITS,
+    ) -> None:
+        """Run the steps and limits over the rows of some tables, on the current engine.
+
+        Args:
+            tables: name and path of each; of two equal items, the later one is dropped.
+            folder: of the tables that `write` writes.
+            config: a `CleaningConfig`, with what `row_type.clean` needs beyond it.
+            seed: salts the hash that cuts splits.
+            splits: names of the tables that are written, train first.
+
+        Raises:
+            InputError: as `read_table` and `row_type.clean`.
+        """
+        self.tables, self.folder, self.row_type, self.config, self.splits = tables, folder, row_type, config, splits
+        self.book, self.cuts, self.engine = Book(), list[Cut](), current()
+        (folder / SCRATCH).mkdir()
+        shards = Shard.all_of(dict(tables), folder / SCRATCH)
+        self.parts = [Part(shard, row_type, config, seed) for shard in shards]
+        if self._compares("lines"):
+            for _ in self.engine.map(hash_lines, self.parts, "comparing lines"):
+                pass
+            kinds, bounds = self._decided(self.parts, "lines")
+            for part, start, end in zip(self.parts, bounds, bounds[1:], strict=False):
+                save(part.shard.path("lines.kinds"), kinds[start:end])
+        for book in self.engine.map(clean_part, self.parts, "cleaning"):
+            self.book.add(book)
+        names = ("key", *row_type.unshared)
+        self.fractions, self.words = self._noted("fractions", np.float64), self._noted("words", np.int64)
+        hashes = self._noted("item.hashes", np.uint64).reshape(-1, len(names))
+        self.hashes = dict(zip(names, hashes.T, strict=True))
+        sizes = [len(mapped(part.shard.path("words"))) for part in self.parts]
+        self.starts = np.cumsum([0, *sizes])
+        numbers = {name: number for number, (name, _) in enumerate(tables)}
+        self.table = np.repeat(np.array([numbers[part.shard.table] for part in self.parts], dtype=np.int8), sizes)
+        self.split = np.full(len(self.fractions), TRAIN, dtype=np.int8)
+
+    def drop_duplicates(self, reason: str = "duplicate", *, across_tables: bool = False) -> None:
+        """Drop each item that occurred before, in its table, unless the settings keep them.
+
+        Args:
+            reason: its name in the report.
+            across_tables: in any table.
+        """
+        if not self._compares("documents"):
+            return
+        groups = [list(group) for _, group in groupby(self.parts, lambda part: across_tables or part.shard.table)]
+        kinds = np.concatenate([np.zeros(0, np.int8), *(self._decided(group, "documents")[0] for group in groups)])
+        for kind in np.unique(kinds[kinds > 0]).tolist():
+            items = np.flatnonzero(kinds == kind)
+            self.split[items] = DROPPED
+            self._note(DUPLICATE_KINDS[kind].replace("duplicate", reason), items)
+
+    def cut(self, cut: Callable[["CleanedRows[Settings]", np.ndarray, Sequence[str]], Cut]) -> None:
+        """Give each item its split: that of its table, or one that is cut by hash where the corpus lacks splits.
+
+        Args:
+            cut: (this object, the items to cut (N,) bool, splits that the corpus has) → their splits.
+
+        Raises:
+            InputError: no item of a table is left, or too few to cut. A table whose name is neither in SPLITS nor `all`
+                may be empty.
+        """
+        own = [name for name, _ in self.tables if name in ("validation", "test")]
+        for number, (name, table) in enumerate(self.tables):
+            items = (self.table == number) & (self.split != DROPPED)
+            if not items.any():
+                if name not in (*SPLITS, "all"):
+                    continue
+                reasons = ", ".join(f"{reason} {count:,}" for reason, count in self.book.dropped.most_common())
+                raise InputError(f"{table}: cleaning leaves nothing ({reasons}); relax `clean`")
+            if name in ("train", "all") and len(own) < 2:
+                self.cuts.append(cut(self, items, own))
+                self.split[items] = self.cuts[-1].splits
+            else:
+                self.split[items] = TRAIN if name == "all" else self.splits.index(name)
+
+    def drop_held_out(self, none_left: str) -> None:
+        """Drop training items that share something with held-out ones, unless the settings keep them.
+
+        Args:
+            none_left: the message where no training item is left.
+
+        Raises:
+            InputError: no training item is left.
+        """
+        if not self.config.drops_held_out:
+            return
+        held_out = {name: self.hashes[name][self.split > TRAIN] for name in self.row_type.unshared}
+        for name, hashes in held_out.items():
+            shared = np.flatnonzero((self.split == TRAIN) & np.isin(self.hashes[name], hashes))
+            self.split[shared] = DROPPED
+            self._note(f"{name}_is_held_out", shared)
+        if not (self.split == TRAIN).any():
+            raise InputError(none_left)
+
+    def write(self) -> None:
+        """Write a table for each split, and remove the scratch folder. Workers write documents, in shards."""
+        if self.row_type.of_documents:
+            bounds = zip(self.parts, self.starts[:-1].tolist(), np.diff(self.starts).tolist(), strict=True)
+            parts = [TextPart(part.shard.path("rows"), start, count) for part, start, count in bounds]
+            sizes = self._noted("bytes", np.int64)
+            write_tables(self.folder, self.splits, parts, self.split, sizes, self.folder / SCRATCH, self.engine)
+        else:
+            for number, split in enumerate(self.splits):
+                tables = _row_groups(self._read(self.split == number, self.row_type.schema))
+                write_batches(self.folder / f"{split}.parquet", self.row_type.schema, tables)
+        shutil.rmtree(self.folder / SCRATCH)
+
+    def hashes_of(self, name: str, split: str) -> np.ndarray:
+        """Hashes of the items of a split, in the order of its table."""
+        found: np.ndarray = self.hashes[name][self.split == self.splits.index(split)]
+        return found
+
+    def shares_in_train(self, name: str) -> dict[str, float]:
+        """For each held-out split with items, the share of its items that overlap with train."""
+        train = self.hashes_of(name, "train")
+        held_out = {split: self.hashes_of(name, split) for split in self.splits if split != "train"}
+        return {split: round(float(np.isin(found, train).mean()), 6) for split, found in held_out.items() if len(found)}
+
+    def column(self, name: str, items: np.ndarray) -> Iterator[Any]:
+        """The values of a column in some rows, (N,) bool, which are the items; before `write`."""
+        for table in self._read(items, pa.schema([self.row_type.schema.field(name)])):
+            yield from table.column(0).to_pylist()
+
+    def _compares(self, scope: Scope) -> bool:
+        return scope in (self.config.compared.exact, self.config.compared.near)
+
+    def _decided(self, parts: Sequence[Part[Settings]], scope: Scope) -> tuple[np.ndarray, np.ndarray]:
+        return decided([part.shard.path for part in parts], self.config.compared, scope, self.engine.share)
+
+    def _noted(self, kind: str, dtype: type[np.generic]) -> np.ndarray:
+        """What the parts noted of each item, (N, …)."""
+        return np.concatenate([np.zeros(0, dtype), *(mapped(part.shard.path(kind)).ravel() for part in self.parts)])
+
+    def _note(self, reason: str, items: np.ndarray) -> None:
+        """Note dropped items, with the first row of some."""
+        if not len(items):
+            return
+        first = np.zeros(len(self.split), dtype=np.bool_)
+        first[items[:EXAMPLES]] = True
+        tables = self._read(first, self.row_type.schema)
+        rows: Iterator[Row] = (row for table in tables for row in table.to_pylist())
+        if self.row_type.of_documents:
+            rows = (next(lines) for _, lines in groupby(rows, lambda row: row["document"]))
+        self.book.dropped[reason] = len(items)
+        self.book.examples[reason] = [self.row_type.example(row)[:EXAMPLE_CHARACTERS] for row in rows]
+
+    def _read(self, items: np.ndarray, schema: pa.Schema) -> Iterator[pa.Table]:
+        """The rows of some items, (N,) bool. Documents have the numbers of their items."""
+        for part, start, end in zip(self.parts, self.starts.tolist(), self.starts[1:].tolist(), strict=False):
+            row = start
+            for batch in read_file(part.shard.path("rows"), schema) if items[start:end].any() else ():
+                if self.row_type.of_documents:
+                    numbers = start + batch.column("document").to_numpy()
+                    batch = batch.set_column(0, schema.field("document"), pa.array(numbers))
+                else:
+                    numbers = np.arange(row, row + batch.num_rows)
+                row += batch.num_rows
+                yield pa.Table.from_batches([batch.filter(pa.array(items[numbers]))])
+
+
+def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Rows in tables of GROUP_ROWS, or of fewer where they are long."""
+    left = None
+    for table in tables:
+        left = table if left is None else pa.concat_tables([left, table])
+        while left.num_rows >= GROUP_ROWS or left.nbytes >= GROUP_BYTES:
+            yield left.slice(0, GROUP_ROWS).combine_chunks()
+            left = left.slice(GROUP_ROWS)
+    if left is not None and left.num_rows:
+        yield left.combine_chunks()
+
+
+def cut_by_documents(rows: CleanedRows[Settings], chosen: np.ndarray, own: Sequence[str], unit: str) -> Cut:
+    """For `CleanedRows.cut`: by items, each `unit` as one."""
+    return Cut(assign(rows.fractions[chosen], rows.config.split, own, unit), "documents", [])
+
+
+def cut_as_set(rows: CleanedRows[Settings], chosen: np.ndarray, own: Sequence[str], unit: str = "documents") -> Cut:
+    """For `CleanedRows.cut`: by items or by words, as the settings say."""
+    return cut(rows.fractions[chosen], rows.words[chosen], rows.config.split, own, unit)
 
 
 class CutReport(TypedDict, total=False):
@@ -91,261 +447,9 @@ class CutReport(TypedDict, total=False):
     warnings: list[str]
 
 
-class SplitFigures(TextFigures):
-    """The figures of a split of documents."""
-
-    documents: int
-
-
-class CleaningReport(BookReport, NearDuplicatesReport):
-    """What cleaning changed and dropped, and how duplicates were found."""
-
-
-class CleanReport(CutReport):
-    """The data report of a text: what was changed and dropped and why, statistics, leakage between splits."""
-
-    splits: dict[str, SplitFigures]
-    conventions: dict[str, ConventionsReport]
-    cut_by_hash: list[str]
-    cleaning: CleaningReport
-    leakage: dict[str, Leakage]
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How every shard of a corpus is cleaned."""
-
-    steps: StepsConfig
-    limits: LimitsConfig
-    duplicates: DuplicatesConfig
-    words: WordChoice
-    seed: int
-
-
-def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: int) -> CleanReport:
-    """Clean `raw_folder` into `out_folder`/{train,validation,test}, all of them or none, on the current engine.
-
-    Args:
-        raw_folder: train (and validation, test) or all, as the readers write them.
-        seed: salts the hash that cuts splits.
-
-    Returns:
-        The data report: what was changed and dropped and why, every split's statistics, leakage between splits.
-
-    Raises:
-        InputError: cleaning leaves a split empty, or too few documents to cut one.
-    """
-    names, engine = present_splits(raw_folder), current()
-    compared = DuplicatesConfig(exact="keep", near="keep") if config.iid else config.duplicates
-    raw_rows = chain.from_iterable(map(read_text_rows, shard_files(raw_folder / names[0])))
-    raw_lines = (text for _, text, _ in raw_rows)
-    steps, conventions = found_conventions(raw_lines, config.steps, config.words, config.language)
-    rules = Rules(steps, config.limits, compared, conventions.words, seed)
-    with atomic_folder(out_folder, SHARDED) as folder:
-        scratch = folder / "work"
-        scratch.mkdir()
-        # Held-out text first: of two equal documents, the one in train is dropped.
-        ordered = sorted(names, key=("test", "validation", "train", "all").index)
-        shards = Shard.all_of({name: raw_folder / name for name in ordered}, scratch)
-        book = _clean(shards, rules, scratch, engine)
-        starts = np.cumsum([0, *(len(mapped(shard.path("fractions"))) for shard in shards)])
-        gone = _duplicates(shards, starts, compared, book, engine)
-        splits, cuts = _split(shards, starts, gone, config.split, book)
-        counts_of = np.diff(starts).tolist()
-        parts = [TextPart(shard.path("rows"), int(starts[n]), counts_of[n]) for n, shard in enumerate(shards)]
-        write_tables(folder, SPLITS, parts, splits, _noted(shards, "bytes"), scratch, engine)
-        counts, overlap = measure_tables(
-            {s: folder / s for s in SPLITS}, config.leakage_words, conventions.words, scratch, engine
-        )
-        write_conventions(folder, {TEXT: conventions})
-        shutil.rmtree(scratch)
-    documents = np.bincount(splits[splits >= 0], minlength=len(SPLITS)).tolist()
-    return {
-        "splits": {split: {"documents": documents[n], **counts[split]} for n, split in enumerate(SPLITS)},
-        "conventions": conventions_report({TEXT: conventions}),
-        "cut_by_hash": [split for split in SPLITS if split not in names],
-        **cut_report(cuts, [*book.warnings(), *character_warnings(counts.values(), "the text")]),
-        "cleaning": {**book.report(), **compared.report()},
-        "leakage": overlap,
-    }
-
-
 def cut_report(cuts: list[Cut], more: list[str]) -> CutReport:
     """For the data report: how missing splits were cut; warnings, and `more`."""
     report: CutReport = {"cut_by": cuts[-1].by} if cuts else {}
     if warnings := [line for found in cuts for line in found.warnings] + more:
         report["warnings"] = warnings
     return report
-
-
-def _clean(shards: Sequence[Shard], rules: Rules, scratch: Path, engine: Engine) -> Book:
-    """Clean all shards, without duplicate lines; what was changed and dropped."""
-    config, gone, starts = rules.duplicates, None, [0] * len(shards)
-    if "lines" in (config.exact, config.near):
-        list(engine.map(partial(note_lines, rules=rules), shards, "comparing lines"))
-        kinds, bounds = decided([shard.path for shard in shards], config, "lines", engine.share)
-        gone, starts = scratch / "lines", bounds[:-1].tolist()
-        save(gone, kinds)
-    book = Book()
-    clean = partial(clean_shard, rules=rules, gone=gone)
-    for noted in engine.map(clean, list(zip(shards, starts, strict=True)), "cleaning"):
-        book.add(noted)
-    return book
-
-
-def _duplicates(
-    shards: Sequence[Shard], starts: np.ndarray, config: DuplicatesConfig, book: Book, engine: Engine
-) -> np.ndarray:
-    """Find duplicate documents, and note them with the first line of some.
-
-    Args:
-        starts: (S + 1,) documents of the corpus before each shard, and all.
-
-    Returns:
-        (D,) int8, positions in DUPLICATE_KINDS.
-    """
-    if "documents" not in (config.exact, config.near):
-        return np.zeros(int(starts[-1]), dtype=np.int8)
-    gone, _ = decided([shard.path for shard in shards], config, "documents", engine.share)
-    for kind in np.unique(gone[gone > 0]).tolist():
-        reason, documents = f"{DUPLICATE_KINDS[kind]}_document", np.flatnonzero(gone == kind)
-        book.dropped[reason] = len(documents)
-        book.examples[reason] = []
-        for document in documents[:EXAMPLES].tolist():
-            number = int(np.searchsorted(starts, document, side="right")) - 1
-            rows = read_text_rows(shards[number].path("rows"))
-            line = next(text for found, text, _ in rows if found == document - starts[number])
-            book.examples[reason].append(line[:EXAMPLE_CHARACTERS])
-    return gone
-
-
-def _split(
-    shards: Sequence[Shard], starts: np.ndarray, gone: np.ndarray, config: SplitConfig, book: Book
-) -> tuple[np.ndarray, list[Cut]]:
-    """The split of each document.
-
-    Returns:
-        (D,) int8 positions in SPLITS, -1 for a dropped document; how splits were cut, [] if none was.
-
-    Raises:
-        InputError: a table is left empty, or has too few documents to cut.
-    """
-    splits, cuts = np.full(len(gone), -1, dtype=np.int8), list[Cut]()
-    names = list(dict.fromkeys(shard.table for shard in shards))
-    own = [name for name in names if name not in ("train", "all")]
-    for name in names:
-        numbers = [number for number, shard in enumerate(shards) if shard.table == name]  # consecutive
-        first = int(starts[numbers[0]])
-        stay = first + np.flatnonzero(gone[first : int(starts[numbers[-1] + 1])] == 0)
-        if not len(stay):
-            reasons = ", ".join(f"{reason} {count:,}" for reason, count in book.dropped.most_common())
-            raise InputError(f"{shards[numbers[0]].file.parent}: cleaning leaves nothing ({reasons}); relax `clean`")
-        wanted = [name] if name in own else [split for split in SPLITS if split not in own]
-        if len(wanted) == 1:
-            splits[stay] = SPLITS.index(wanted[0])
-        else:
-            cuts.append(cut(_noted(shards, "fractions")[stay], _noted(shards, "words")[stay], config, own))
-            splits[stay] = cuts[-1].splits
-    return splits, cuts
-
-
-def _noted(shards: Sequence[Shard], kind: str) -> np.ndarray:
-    """(D,) what the shards noted for each document."""
-    return np.concatenate([np.array(mapped(shard.path(kind))) for shard in shards])
-
-
-# ---- one shard, on a worker
-
-
-def clean_rows(
-    rows: Iterable[TextRow], rules: Rules, book: Book, gone: Iterator[int] | None = None
-) -> Iterator[TextRow]:
-    """Run the steps on each line, and drop what is outside the limits or a duplicate.
-
-    Args:
-        book: notes what is changed and dropped.
-        gone: for each line within the limits, a position in DUPLICATE_KINDS; 0: it is kept.
-
-    Yields:
-        The lines that are kept. A changed line, and the lines of its document after a changed or dropped one, lose
-        their log-probability, because it may depend on the lines before.
-    """
-    steps, split = build_steps(rules.steps), splitter_of(rules.words)
-    kinds, altered = repeat(0) if gone is None else gone, -1  # a document
-    for document, text, log_prob in rows:
-        book.read += 1
-        line = book.apply(steps, text)
-        reason = outside(line, rules.limits, split)
-        if reason is None and (kind := next(kinds)):
-            reason = f"{DUPLICATE_KINDS[kind]}_line"
-        if reason is not None or line != text:
-            altered = document
-        if reason is None:
-            yield document, line, None if altered == document else log_prob
-        else:
-            book.drop(reason, text)
-
-
-def note_lines(shard: Shard, rules: Rules) -> None:
-    """Save the hashes that find duplicates among the cleaned lines."""
-    notes = TextHashes(rules.duplicates, "lines")
-    for _, line, _ in clean_rows(read_text_rows(shard.file), rules, Book()):
-        notes.note(line)
-    notes.save(shard.path)
-
-
-def clean_shard(shard_and_start: tuple[Shard, int], rules: Rules, gone: Path | None = None) -> Book:
-    """Clean a shard into its file `rows`, and note its documents.
-
-    Args:
-        shard_and_start: a shard, and the number of its first cleaned line in the corpus, used only with `gone`.
-        gone: file of the positions in DUPLICATE_KINDS of all cleaned lines of the corpus.
-    """
-    shard, start = shard_and_start
-    book, documents = Book(), DocumentNotes(rules)
-    kinds = None if gone is None else map(int, mapped(gone)[start:])
-    cleaned = clean_rows(read_text_rows(shard.file), rules, book, kinds)
-    write_text_rows(shard.path("rows"), documents.numbered(cleaned))
-    documents.save(shard)
-    return book
-
-
-class DocumentNotes:
-    """Of each document of a shard: its hash as a fraction, words and bytes; hashes where duplicates are looked for."""
-
-    def __init__(self, rules: Rules) -> None:
-        self.seed = rules.seed
-        self.split = splitter_of(rules.words)
-        self.duplicates = TextHashes(rules.duplicates, "documents")
-        self.fractions: list[float] = []
-        self.words: list[int] = []
-        self.bytes: list[int] = []
-
-    def numbered(self, rows: Iterable[TextRow]) -> Iterator[TextRow]:
-        """The same rows with their documents numbered from 0; each document is noted after its last row."""
-        for number, (_, lines) in enumerate(groupby(rows, key=itemgetter(0))):
-            fraction, key = salted(self.seed), hashlib.blake2b(digest_size=16)
-            words = size = 0
-            whole: list[str] = []
-            for _, line, log_prob in lines:
-                encoded = line.encode()
-                for digest in (fraction, key):
-                    digest.update(encoded)
-                    digest.update(b"\n")
-                words += len(self.split(line))
-                size += len(encoded)
-                if self.duplicates.near:
-                    whole.append(line)
-                yield number, line, log_prob
-            self.fractions.append(as_fraction(fraction.digest()))
-            self.words.append(words)
-            self.bytes.append(size)
-            self.duplicates.hashes.append(key.digest())
-            self.duplicates.add("\n".join(whole))
-
-    def save(self, shard: Shard) -> None:
-        """Write the files of the shard."""
-        save(shard.path("fractions"), np.array(self.fractions, dtype=np.float64))
-        save(shard.path("words"), np.array(self.words, dtype=np.int64))
-        save(shard.path("bytes"), np.array(self.bytes, dtype=np.int64))
-        self.duplicates.save(shard.path)

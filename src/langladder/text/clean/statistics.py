@@ -22,7 +22,7 @@ import regex  # type: ignore[import-untyped]
 from langladder.engine.base import Engine
 from langladder.ground.sorted_runs import among, ascending, count_distinct, distinct, mapped, save
 from langladder.text.clean.steps import has_control_characters
-from langladder.text.storage.shards import LINES, Shard, read_file
+from langladder.text.storage.shards import LINES, Shard
 from langladder.text.words.segmentation import WordChoice, splitter_of
 
 _CLASSES = {
@@ -280,7 +280,7 @@ def measure_shard(
     statistics, split = TextStatistics(), splitter_of(mode)
     hashes: list[list[np.ndarray]] = [[np.zeros(0, dtype=np.uint64)] for _ in KINDS]
     known = [mapped(path) for path in wanted]
-    for batch in read_file(shard.file, pa.schema([(column, pa.string())]), LINES):
+    for batch in shard.read(pa.schema([(column, pa.string())]), LINES):
         lines = batch.column(0).to_pylist()
         words = [split(line) for line in lines]
         for line, of_line in zip(lines, words, strict=True):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from langladder.ground.atomic import atomic_folder
-from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, RowType, cut_by_documents
+from langladder.text.clean.cleaning import Cleaned, CleanedRows, CleanRowsConfig, RowType, cut_by_documents
 from langladder.text.clean.statistics import percentiles
 from langladder.text.clean.steps import Book, BookReport, StepsConfig, build_steps, outside
 from langladder.text.labelled.instructions import (

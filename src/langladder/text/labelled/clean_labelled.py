@@ -21,7 +21,7 @@ import numpy as np
 
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
-from langladder.text.clean.rows import DROPPED, Cleaned, CleanedRows, CleanRowsConfig, RowType
+from langladder.text.clean.cleaning import DROPPED, Cleaned, CleanedRows, CleanRowsConfig, RowType
 from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, Cut, SplitConfig
 from langladder.text.clean.statistics import CharacterFigures, character_warnings, invisible, percentiles, share
 from langladder.text.clean.steps import (

@@ -47,7 +47,7 @@ from pydantic import Field, model_validator
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.errors import InputError
 from langladder.ground.remote import File, located
-from langladder.text.clean.rows import Cleaned, CleanedRows, CleanRowsConfig, RowType, cut_by_documents
+from langladder.text.clean.cleaning import Cleaned, CleanedRows, CleanRowsConfig, RowType, cut_by_documents
 from langladder.text.clean.splitting import SplitConfig
 from langladder.text.clean.steps import Book
 from langladder.text.read.files import FileSource, ending, files_of, json_rows, skipped

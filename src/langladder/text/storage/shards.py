@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 
@@ -42,8 +41,6 @@ ROWS_PER_GROUP = 65_536  # rows that are held at a time, at most
 CHARACTERS = 16 * 2**20  # of them, about
 LINES = 4096  # of text that are in memory as Python strings
 T = TypeVar("T")
-TextRow = tuple[int, str, float | None]
-"""Document, text, log-probability: a row of `TEXT`."""
 
 
 def owner_of(what: str, names: Iterable[str], *schemas: pa.Schema) -> Owner:
@@ -128,17 +125,35 @@ class Shard:
         table: the name of its table: a split, or a corpus.
         file: its rows.
         scratch: path of the files that belong to it, to which endings are added.
+        group: the row group of the file that it is; None: the whole file.
+        first: the number of its first row in the file, from 1.
     """
 
     table: str
     file: Path
     scratch: Path
+    group: int | None = None
+    first: int = 1
 
     @classmethod
     def all_of(cls, tables: Mapping[str, Path], scratch: Path) -> list[Self]:
-        """The shards of some tables, in their order; their files are numbered in the folder `scratch`."""
-        files = [(name, file) for name, table in tables.items() for file in shard_files(table)]
-        return [cls(name, file, scratch / f"{number:06d}") for number, (name, file) in enumerate(files)]
+        """The shards of some tables, in their order: files of a folder, row groups of a single file.
+
+        Their files are numbered in the folder `scratch`.
+        """
+        found = list[Self]()
+        for name, table in tables.items():
+            first = 1
+            for group, rows in enumerate(group_rows(table) if table.suffix == ".parquet" else ()):
+                found.append(cls(name, table, scratch / f"{len(found):06d}", group, first))
+                first += rows
+            for file in () if table.suffix == ".parquet" else shard_files(table):
+                found.append(cls(name, file, scratch / f"{len(found):06d}"))
+        return found
+
+    def read(self, schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+        """Its rows. Raises InputError as `read_file`."""
+        return read_file(self.file, schema, rows, self.group)
 
     def path(self, ending: str) -> Path:
         """One of the files that belong to it."""
@@ -161,14 +176,20 @@ def open_file(path: Path, schema: pa.Schema | None) -> pq.ParquetFile:
         raise InputError(f"{path}: no such file") from error
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a Parquet file ({str(error)[:200]})") from error
-    have = file.schema_arrow
-    for field in () if schema is None else schema:
+    have, wanted = file.schema_arrow, pa.schema([]) if schema is None else schema
+    for field in wanted:
         if field.name not in have.names:
-            missing = ", ".join(name for name in schema.names if name not in have.names)
+            missing = ", ".join(name for name in wanted.names if name not in have.names)
             raise InputError(f"{path}: has no column {missing!r}; its columns are {', '.join(have.names)}")
         if have.names.count(field.name) > 1 or ("document" in have.names and have.field(field.name).type != field.type):
             raise InputError(f"{path}: column {field.name!r} is not of type {field.type}; make it again")
     return file
+
+
+def group_rows(path: Path) -> list[int]:
+    """The rows of each row group of a Parquet file. Raises InputError as `open_file`."""
+    with open_file(path, None) as file:
+        return [int(file.metadata.row_group(group).num_rows) for group in range(file.metadata.num_row_groups)]
 
 
 def read_file(path: Path, schema: pa.Schema, rows: int = ROWS, group: int | None = None) -> Iterator[pa.RecordBatch]:
@@ -327,20 +348,6 @@ def _name(number: int, count: int) -> str:
 
 
 # ---- text in parts
-
-
-def read_text_rows(path: Path) -> Iterator[TextRow]:
-    """The rows of a part or a shard."""
-    for batch in read_file(path, TEXT, LINES):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def write_text_rows(path: Path, rows: Iterable[TextRow]) -> None:
-    """Write the rows of a part, atomically."""
-    iterator = iter(rows)
-    with file_writer(path, TEXT) as writer:
-        while batch := list(islice(iterator, ROWS)):
-            writer.write_table(pa.table([list(column) for column in zip(*batch, strict=True)], schema=TEXT))
 
 
 class TextPart(NamedTuple):

@@ -103,12 +103,6 @@ def read_batches(path: Path, schema: pa.Schema, rows: int = ROWS_PER_GROUP) -> I
     yield from tracked(batches, f"reading {path.stem}", unit="rows", sizes=True)
 
 
-def group_rows(path: Path, schema: pa.Schema) -> list[int]:
-    """The rows of each row group of a Parquet table. Raises as `read_table` does."""
-    with open_file(path, schema) as file:
-        return [int(file.metadata.row_group(group).num_rows) for group in range(file.metadata.num_row_groups)]
-
-
 def read_column(path: Path, column: str) -> Iterator[list[str]]:
     """One text column as lists of strings, piece by piece."""
     for batch in read_batches(path, pa.schema([(column, pa.string())])):
