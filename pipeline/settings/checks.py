@@ -62,9 +62,11 @@ def unused(chosen: params.Choices) -> list[str]:
 
 def seeds_in_folds(chosen: params.Choices) -> list[str]:
     """The rungs that `folds` trains once per fold, so that `seeds` does not train them again."""
-    folded = [one.listed for name, one in families().items() if issubclass(one.base_settings, FoldedRung)]
+    if chosen.folds == 1 or chosen.seeds == 1:
+        return []
+    folded = [one.listed for one in families().values() if issubclass(one.rung(), FoldedRung)]
     listed = [key for key in folded if getattr(chosen, key)]
-    if chosen.folds == 1 or chosen.seeds == 1 or not listed:
+    if not listed:
         return []
     return [
         f"seeds: {chosen.seeds} has no effect on {', '.join(listed)}, because folds: {chosen.folds} trains them once "

@@ -148,10 +148,9 @@ class Compositions:
             where = f"params.yaml: {family}.{name} or {params.shown_file(family, name)}"
             raise InputError(f"{family}.{name}: {message}; fix it in {where}") from error
         values = rung_values(family, values, self.everything, self.chosen)
-        base = families()[family].base_settings
-        if self.chosen.learning_curve and issubclass(base, CurvedRung):
+        if self.chosen.learning_curve and issubclass(families()[family].rung(), CurvedRung):
             values.setdefault("learning_curve", True)
-        if self.chosen.folds > 1 and issubclass(base, FoldedRung):
+        if self.chosen.folds > 1 and issubclass(families()[family].rung(), FoldedRung):
             values.setdefault("folds", self.chosen.folds)
         elif self.chosen.seeds > 1 and families()[family].by_gradient(values):
             values.setdefault("seeds", self.chosen.seeds)

@@ -111,8 +111,13 @@ class FamilyJob(StageJob, Job):
 
     @classmethod
     def parts(cls, values: Values) -> dict[str, type[Config]]:
-        """The class of the rung."""
-        return {key: families()[key].settings(value) for key, value in values.items() if key in families()}
+        """The class of the rung, and those of its parts."""
+        found: dict[str, type[Config]] = {}
+        for family, value in values.items():
+            if family in families():
+                found[family] = kind = families()[family].settings(value)
+                found |= {f"{family}.{key}": part(value) for key, part in kind.PARTS.items()}
+        return found
 
     @property
     def name(self) -> str:
@@ -160,8 +165,11 @@ def job_class(stage: str) -> type[StageJob]:
 def keys(stage: str, values: Values) -> list[str]:
     """Every key of a stage's settings, for these values."""
     kind = job_class(stage)
-    parts = kind.parts(with_unwatched(values)).items()
-    return [*errors.keys(kind), *(f"{key}.{inner}" for key, part in parts for inner in errors.keys(part))]
+    return [*errors.keys(kind), *_keys_of_parts(kind.parts(with_unwatched(values)))]
+
+
+def _keys_of_parts(parts: Mapping[str, type[Config]]) -> list[str]:
+    return [f"{key}.{inner}" for key, part in parts.items() for inner in errors.keys(part)]
 
 
 def source_of(side: str, value: Values) -> Source:
@@ -194,9 +202,9 @@ def checked_rung(family: str, values: Values, file_of: Callable[[tuple[str, ...]
     Raises:
         InputError: as `checked`.
     """
-    kind = families()[family].settings(values)
-    with explain(file_of, prefix=(family,), known=lambda: errors.keys(kind)):
-        return kind.model_validate(values)
+    kinds = FamilyJob.parts({family: values})
+    with explain(file_of, prefix=(family,), known=lambda: [key.partition(".")[2] for key in _keys_of_parts(kinds)]):
+        return kinds[family].model_validate(values)
 
 
 def file_of(config: Mapping[str, Any]) -> Callable[[tuple[str, ...]], str]:

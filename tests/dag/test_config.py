@@ -277,6 +277,24 @@ BAD_VALUES: list[tuple[dict[str, Any], list[str]]] = [
     ),
     ({"lm": {"gpt": {"training": {"sequence_length": 4096}}}}, ["sequence_length=4096", "context"]),
     ({"lm": {"kneser_ney": {"model": {"order": 9}}}}, ["lm.model.order", "9", "6"]),
+    ({"lm": {"kneser_ney": {"training": {"lr": 0.1}}}}, ["lm.training: unknown key", "conf/lm/kneser_ney.yaml"]),
+    ({"lm": {"kneser_ney": {"base": "lm/gpt"}}}, ["lm.base: unknown key", "conf/lm/kneser_ney.yaml"]),
+    ({"lm": {"lstm": {"training": None}}}, ["lm.training: missing; add it in conf/lm/lstm.yaml"]),
+    (
+        {
+            "encoders": ["roberta_mini"],
+            "classifier_transfers": {"bert_fine_tuned": {"base": "encoder/roberta_mini"}},
+            "classifier_transfer": {"bert_fine_tuned": {"input": {"min_count": 2}}},
+        },
+        ["classifier_transfer.input: unknown key", "bert_fine_tuned.yaml"],
+    ),
+    (
+        {
+            "classifier_transfers": {"textcnn_skipgram": {"base": "embedding/skipgram"}},
+            "classifier_transfer": {"textcnn_skipgram": {"input": {"vectors": "mine.vec"}}},
+        },
+        ["classifier_transfer.input", "vectors='mine.vec': the rung starts with its base's vectors"],
+    ),
     ({"embedding": {"skipgram": {"model": {"window": 0}}}}, ["embedding.model.window", "0", "1"]),
     ({"lm": {"lstm": {"input": {"vectors": "mine.vec"}}}}, ["lm.input.vectors", "mine.vec", "paths.vectors"]),
     (

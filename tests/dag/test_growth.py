@@ -91,7 +91,7 @@ def test_a_base_of_another_architecture_is_refused() -> None:
 
 
 def test_a_base_that_speaks_other_tokens_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(families()["tune"]), "bases", ("lm", "translator"))
+    monkeypatch.setattr(families()["tune"], "bases", ("lm", "translator"))
     message = refused(tunes={"gpt_longer": {"base": "translator/attention"}})
     assert "has another tokenizer (data/tokens/parallel, not data/tokens/text)" in message
 

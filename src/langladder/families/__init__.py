@@ -1,6 +1,7 @@
 """The families of rungs, each declared once in a module of its own.
 
-A module of this package that defines `FAMILY` is a family; nothing else lists them. Pipeline, report, MLflow, model
+A module of this package that defines `FAMILY` is a family; nothing else lists them. `TRANSFER` is the same family for
+rungs that start from others (`Family.from_base`). Pipeline, report, MLflow, model
 cards, the full ladder and the tests go by what is found here (`docs/adding-a-family.md`).
 """
 
@@ -15,8 +16,9 @@ from langladder.ground.errors import InputError
 @cache
 def families() -> dict[str, AnyFamily]:
     """Name → family, in the order of the report."""
-    modules = (import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
-    declared = [module.FAMILY for module in modules if hasattr(module, "FAMILY")]
+    modules = [import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__) if not found.ispkg]
+    names = ("FAMILY", "TRANSFER")
+    declared = [getattr(module, name) for module in modules for name in names if hasattr(module, name)]
     return {family.name: family for family in sorted(declared, key=lambda family: (family.position, family.name))}
 
 

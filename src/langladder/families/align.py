@@ -4,12 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field, create_model
-
-from langladder.families.family import Evaluated, Fields, Make, Trained, Values
+from langladder.families.family import Evaluated, Listed, Make, Trained, Values
 from langladder.families.instruct import (
     INSTRUCTIONS,
-    Answering,
     InstructFamily,
     answering,
     dialogues,
@@ -18,26 +15,17 @@ from langladder.families.instruct import (
 )
 from langladder.families.lm import TOKENS
 from langladder.ground.errors import InputError
-from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
-    from langladder.families.instruct import AnsweringRung
     from langladder.families.job import Job
+    from langladder.families.rungs import AlignRung, SelectionRung
 
-
-TRAINED = {
-    "ppo": "PPOTraining",
-    "grpo": "GRPOTraining",
-    "expert_iteration": "ExpertIterationTraining",
-    "dpo": "DPOTraining",
-}
-"""Method → its settings, in `langladder.tasks.policy.settings`."""
 SELECTED = "best_of_n"
 PREFERENCES = "data/preferences"
 GOLD = "data/clean/instructions"
 
 
-class AlignFamily(InstructFamily):
+class AlignFamily(InstructFamily["AlignRung | SelectionRung"]):
     """See `Family`. Evaluated and shown like instructed models."""
 
     name = "align"
@@ -52,27 +40,23 @@ class AlignFamily(InstructFamily):
     beside: ClassVar[Mapping[str, str]] = {"models/reward": "reward", PREFERENCES: "instruct", GOLD: ""}
     limits = "The model writes what its reward prefers, which can differ from what a reader wants."
 
-    def settings(self, value: Values) -> type[Config]:
+    def settings(self, value: Values) -> type[Listed]:
         """The base; the method, and its input: a reward model, preferences, or the gold judge's instructions.
 
         Raises:
             InputError: there is no such method, or it cannot learn from its input.
         """
+        from langladder.families.rungs import POLICIES, AlignRung, SelectionRung
+
         method, reads = value.get("method"), str(value.get("reads"))
-        if method not in (*TRAINED, SELECTED):
-            raise InputError(f"align.method: {method!r} is not one of {', '.join((*TRAINED, SELECTED))}")
+        if method not in (*POLICIES, SELECTED):
+            raise InputError(f"align.method: {method!r} is not one of {', '.join((*POLICIES, SELECTED))}")
         if (method == "dpo") != reads.startswith(f"{PREFERENCES}/"):
             wanted = f"{PREFERENCES}/sft" if method == "dpo" else f"models/reward/reward or {GOLD}"
             raise InputError(
                 f"align.reads: {reads!r}, but {method} needs input such as {wanted}; change it in params.yaml"
             )
-        parts: Fields = {"reads": (str, ...), "method": (str, ...)}
-        if method == SELECTED:
-            parts["n"] = (int, Field(ge=1, le=4096))
-            parts["max_new_tokens"] = (int, Field(default=32, ge=1, le=4096))
-        else:
-            parts["training"] = (locate(f"langladder.tasks.policy.settings.{TRAINED[method]}"), ...)
-        return create_model("align_rung", __base__=Answering, **parts)
+        return SelectionRung if method == SELECTED else AlignRung
 
     def maker(self, value: Values) -> str | None:
         """The same for all methods."""
@@ -86,11 +70,11 @@ class AlignFamily(InstructFamily):
         """Every base of these families is an InstructedGPT."""
         return None
 
-    def training_inputs(self, rung: "AnsweringRung") -> dict[str, Path]:
+    def training_inputs(self, rung: "AlignRung | SelectionRung") -> dict[str, Path]:
         """The dialogues, and the plain text."""
         return {"instructions": INSTRUCTIONS, "tokens": TOKENS}
 
-    def train(self, rung: "AnsweringRung", job: "Job", make: Make) -> Trained:
+    def train(self, rung: "AlignRung | SelectionRung", job: "Job", make: Make) -> Trained:
         """Train with a reward model, with preferences, or with the gold judge."""
         from langladder.models.reward import RewardModel
         from langladder.tasks.policy.training import Teaching
@@ -108,12 +92,12 @@ class AlignFamily(InstructFamily):
             teaching = teaching._replace(preferences=(ranked[0], ranked[1]))
         return answering(base, *make(base, teaching, settings=rung))
 
-    def evaluation_inputs(self, rung: "AnsweringRung", job: "Job") -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "AlignRung | SelectionRung", job: "Job") -> dict[str, Path]:
         """The inputs of an instructed model; its base, and the source of its rewards or preferences."""
         grown = {"reads": Path(rung.reads), "base": Path("models") / rung.base}
         return super().evaluation_inputs(rung, job) | grown
 
-    def evaluate(self, rung: "AnsweringRung", job: "Job", folder: Path) -> Evaluated:
+    def evaluate(self, rung: "AlignRung | SelectionRung", job: "Job", folder: Path) -> Evaluated:
         """Evaluate like an instructed model; also with the reward model, and the distance from its base."""
         return evaluate_answers(rung, folder, Path("models") / rung.base, Path(rung.reads))
 

@@ -4,16 +4,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, validated
+from langladder.families.family import Evaluated, Family, Make, Trained, validated
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
     from langladder.families.job import Job
+    from langladder.families.rungs import TranslatorRung
 
 SCENES = Path("data/raw/scenes")
 
 
-class CaptionerFamily(Family[Rung]):
+class CaptionerFamily(Family["TranslatorRung"]):
     """See `Family`."""
 
     name = "captioner"
@@ -37,9 +38,11 @@ model, codes = Captioner.load(Path("{folder}")), SceneCodes.load(Path("{folder}"
 model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS → log P of each next word"""
     limits = "The model only knows the facts and words of the small world's scenes."
 
-    def parts(self, kind: type[Configured]) -> Fields:
+    def rung(self) -> "type[TranslatorRung]":
         """All are trained like translators."""
-        return super().parts(kind) | {"training": (locate("langladder.tasks.settings.TranslationTraining"), ...)}
+        from langladder.families.rungs import TranslatorRung
+
+        return TranslatorRung
 
     def page(self) -> type[Page]:
         """`CaptionPage`."""
@@ -47,11 +50,11 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
 
         return CaptionPage
 
-    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
+    def training_inputs(self, rung: "TranslatorRung") -> dict[str, Path]:
         """The scenes."""
         return {"scenes": SCENES}
 
-    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
+    def train(self, rung: "TranslatorRung", job: "Job", make: Make) -> Trained:
         """Train on scenes and their captions."""
         import torch
 
@@ -68,11 +71,11 @@ model.log_probs(source, target)  # ids of facts … EOS, BOS ids of words EOS �
         figures |= {f"{split}_examples": len(examples) for split, examples in splits.items()}
         return Trained(model, result, figures, message, lambda folder: codes.save(folder / CODES))
 
-    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "TranslatorRung", job: "Job") -> dict[str, Path]:
         """The scenes."""
         return {"scenes": SCENES}
 
-    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
+    def evaluate(self, rung: "TranslatorRung", job: "Job", folder: Path) -> Evaluated:
         """Caption the test scenes, greedily and by beam search; those that describe their scene are correct."""
         from langladder.corpora.scenes import read_scenes
         from langladder.data.captioning import CODES, SceneCodes

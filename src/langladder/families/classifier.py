@@ -1,23 +1,26 @@
-"""Classifiers: a text, or two → its label, or its set of labels; judged by accuracy on the test texts."""
+"""Classifiers: a text, or two → its label, or its set of labels; judged by accuracy on the test texts.
+
+Some start from another rung: its word vectors, or its whole network.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from langladder.evaluation.page import Page
 from langladder.families.family import (
-    Configured,
     Evaluated,
     Family,
-    Fields,
     Make,
     Trained,
     Values,
     base_of,
     is_network,
+    takes_weights,
+    unfit,
     validated,
     work_of_reader,
 )
-from langladder.families.folds import PARTS, CurvedRung, fold_folder, part_folder
+from langladder.families.folds import PARTS, fold_folder, part_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from langladder.evaluation.more_labels import MoreLabels
     from langladder.evaluation.predictions import Prediction
     from langladder.families.job import Job
+    from langladder.families.rungs import ClassifierRung, ClassifierTransfer
     from langladder.models.classification.classifier import Classifier
     from langladder.models.classification.neural_classifier import NeuralClassifier
 
@@ -33,7 +37,7 @@ TOKENIZER = "data/tokens/text/tokenizer.json"
 LABELS = Path("data/clean/labels")
 
 
-class ClassifierFamily(Family[CurvedRung]):
+class ClassifierFamily(Family["ClassifierRung | ClassifierTransfer"]):
     """See `Family`."""
 
     name = "classifier"
@@ -46,7 +50,6 @@ class ClassifierFamily(Family[CurvedRung]):
     default = "textcnn"
     reads = ("data/clean/labels",)
     side = "labels"
-    base_settings = CurvedRung
     model = "langladder.models.classification.classifier.Classifier"
     function = "langladder.faces.mlflow.functions.ClassifierFunction"
     asks = ("classify",)
@@ -65,18 +68,29 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         "The model gives every text one of its labels, whatever the text is about, and knows the words it has seen."
     )
 
-    def parts(self, kind: type[Configured]) -> Fields:
+    def rung(self) -> "type[ClassifierRung | ClassifierTransfer]":
         """Networks read words or subwords, may begin with vectors, and are trained."""
-        parts = super().parts(kind)
-        if is_network(kind):
-            parts["training"] = (locate("langladder.tasks.settings.ClassifierTraining"), ...)
-            read_as = locate("langladder.tasks.settings.ReadingInput")
-            parts["input"] = (read_as, read_as())
-        return parts
+        from langladder.families.rungs import ClassifierRung, ClassifierTransfer
+
+        return ClassifierTransfer if self.bases else ClassifierRung
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """The word vectors that it starts with, and the tokenizer of its subwords, if any."""
-        return reading_inputs(value)
+        """The word vectors that it starts with, and the tokenizer of its subwords; with a base all have the latter."""
+        return {} if self.bases else reading_inputs(value)
+
+    def grows(self, value: Values, base: Values) -> str | None:
+        """Classifiers over n-grams cannot start with vectors; a base must have vectors, or be the required network."""
+        kind = self.rung_class(value)
+        if not is_network(kind):
+            return f"a {kind.__name__} cannot start with word vectors"
+        if takes_weights(kind):
+            return unfit(kind, value, base)
+        if str(value["base"]).startswith(("encoder/", "encoder_transfer/", "given/")):
+            return f"a {kind.__name__} starts with word vectors; a rung that starts from an encoder is a BERTClassifier"
+        counted = "_target_" in base and not is_network(locate(base["_target_"]))
+        if counted and not str(value["base"]).startswith("embedding/"):
+            return "it has no input embedding to start with"
+        return None
 
     def page(self) -> type[Page]:
         """`ClassifierPage`."""
@@ -84,11 +98,13 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 
         return ClassifierPage
 
-    def training_inputs(self, rung: CurvedRung) -> dict[str, Path]:
+    def training_inputs(self, rung: "ClassifierRung | ClassifierTransfer") -> dict[str, Path]:
         """The labelled texts; whatever a transfer may read."""
-        return {"labels": LABELS} | ({"tokenizer": Path(TOKENIZER)} if hasattr(rung, "base") else {})
+        return {"labels": LABELS} | ({"tokenizer": Path(TOKENIZER)} if self.bases else {})
 
-    def train(self, rung: CurvedRung, job: "Job", make: Make, root: Path = Path()) -> Trained:
+    def train(
+        self, rung: "ClassifierRung | ClassifierTransfer", job: "Job", make: Make, root: Path = Path()
+    ) -> Trained:
         """Train on the training texts, validate on the validation texts; start from its base, if it has one.
 
         Args:
@@ -120,13 +136,13 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
             model, result, figures, f"{'–' if right is None else f'{right:.1%}'} of the validation texts right"
         )
 
-    def evaluation_inputs(self, rung: CurvedRung, job: "Job") -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "ClassifierRung | ClassifierTransfer", job: "Job") -> dict[str, Path]:
         """The test texts, and the training texts for the known words. In folds all of them are tested."""
         if rung.folds > 1:
             return {"labels": LABELS}
         return {"test": LABELS / "test.parquet", "train": LABELS / "train.parquet"}
 
-    def evaluate(self, rung: CurvedRung, job: "Job", folder: Path) -> Evaluated:
+    def evaluate(self, rung: "ClassifierRung | ClassifierTransfer", job: "Job", folder: Path) -> Evaluated:
         """Classify the test texts; count correct labels, and measure the confidence."""
         from langladder.evaluation.classifier import evaluate_classifier
         from langladder.evaluation.folds import out_of_fold
@@ -155,7 +171,9 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         message += "" if page.by_fold is None else f"; {page.by_fold}"
         return Evaluated(page.model_copy(update={"work": work}), message, predictions=table)
 
-    def _more_labels(self, rung: CurvedRung, folder: Path, model: "Classifier") -> "MoreLabels | None":
+    def _more_labels(
+        self, rung: "ClassifierRung | ClassifierTransfer", folder: Path, model: "Classifier"
+    ) -> "MoreLabels | None":
         """The effect of more labels, by the models of the parts; None if there are none."""
         import numpy as np
 
@@ -184,3 +202,13 @@ def reading_inputs(value: Values) -> dict[str, str]:
 
 
 FAMILY = ClassifierFamily()
+TRANSFER = FAMILY.from_base(
+    name="classifier_transfer",
+    listed="classifier_transfers",
+    title="Classifiers that start from other rungs",
+    position=21,
+    default="textcnn_skipgram",
+    bases=("embedding", "lm", "tune", "encoder", "encoder_transfer", "given"),
+    guide="fine-tuning.md",
+    in_python=True,
+)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, Values, is_network
+from langladder.families.family import Evaluated, Family, Make, Trained, Values
 from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
 
@@ -15,13 +15,8 @@ PROVIDED = ("microworld", "wordnet")  # lexicons and lists that are not the user
 
 if TYPE_CHECKING:
     from langladder.counts.stored import Counting
-    from langladder.embeddings.postprocess import PostprocessConfig
     from langladder.families.job import Job
-
-    class WordVectorRung(Rung):
-        """The part of a rung's file that the methods below read."""
-
-        after: PostprocessConfig
+    from langladder.families.rungs import WordVectorRung
 
 
 class WordVectorFamily(Family["WordVectorRung"]):
@@ -52,14 +47,11 @@ vectors.nearest(vectors.words[0])"""
         "vector."
     )
 
-    def parts(self, kind: type[Configured]) -> Fields:
+    def rung(self) -> "type[WordVectorRung]":
         """Networks are trained; all vectors can be postprocessed."""
-        from langladder.embeddings.postprocess import PostprocessConfig
+        from langladder.families.rungs import WordVectorRung
 
-        parts = super().parts(kind) | {"after": (PostprocessConfig, PostprocessConfig(steps=[]))}
-        if is_network(kind):
-            parts["training"] = (locate("langladder.tasks.settings.TrainingConfig"), ...)
-        return parts
+        return WordVectorRung
 
     def inputs(self, value: Values) -> dict[str, str]:
         """The user's lexicon or lists of words, if the rung reads them; the counts that a rung is made from.
@@ -107,7 +99,7 @@ vectors.nearest(vectors.words[0])"""
         from langladder.text.words.vocabulary import WordCorpus
 
         corpus = WordCorpus.open(root / WORDS, root / COUNTS)
-        result = make(locate(rung.target), rung.model, corpus, training=getattr(rung, "training", None))
+        result = make(locate(rung.target), rung.model, corpus, training=rung.training)
         conventions = conventions_of(root / WORDS)
         changed = postprocess(result.vectors, rung.after.steps)
         for step in rung.after.steps:

@@ -1,10 +1,13 @@
-"""Encoders: they read a text in both directions and fill its gaps; evaluated separately from causal models."""
+"""Encoders: they read a text in both directions and fill its gaps; evaluated separately from causal models.
+
+Some learn from another encoder, their teacher.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, copies_of, validated
+from langladder.families.family import Evaluated, Family, Make, Trained, Values, base_of, copies_of, validated
 from langladder.families.lm import TOKENIZER, TOKENS, streams
 from langladder.ground.schema import locate
 
@@ -12,15 +15,11 @@ TEST = Path("data/clean/text/test")
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from langladder.families.job import Job
+    from langladder.families.rungs import EncoderRung
     from langladder.models.encoders.bert import BERT
-    from langladder.tasks.settings import EncoderEvaluation, MaskedTraining
-
-    class EncoderRung(Rung):
-        """The part of a rung's file that the methods below read."""
-
-        training: MaskedTraining
-        judged: EncoderEvaluation
 
 
 class EncoderFamily(Family["EncoderRung"]):
@@ -55,13 +54,28 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         "including its prejudices."
     )
 
-    def parts(self, kind: type[Configured]) -> Fields:
+    def rung(self) -> "type[EncoderRung]":
         """Its pre-training, and the size of its evaluation."""
-        settings = locate("langladder.tasks.settings.EncoderEvaluation")
-        return super().parts(kind) | {
-            "training": (locate("langladder.tasks.settings.MaskedTraining"), ...),
-            "judged": (settings, settings()),
-        }
+        from langladder.families.rungs import EncoderRung, EncoderTransfer
+
+        return EncoderTransfer if self.bases else EncoderRung
+
+    def maker(self, value: Values) -> str | None:
+        """That of its class; with a teacher the same for all."""
+        return "langladder.tasks.distillation.make_encoder" if self.bases else super().maker(value)
+
+    def grows(self, value: Values, base: Values) -> str | None:
+        """A rung has a teacher, which reads rows as long as its own."""
+        training, context = value["training"], locate(base["_target_"]).Config.model_validate(base["model"]).context
+        if not training.get("distil"):
+            return "training.distil: missing; such a rung learns from its base"
+        if training["sequence_length"] > context:
+            return f"training.sequence_length={training['sequence_length']} exceeds its context, {context}"
+        return None
+
+    def also_given(self, value: Values, title: "Callable[[str], str]") -> str:
+        """See `Family.also_given`."""
+        return f"teacher: {title(value['base'])}" if self.bases else super().also_given(value, title)
 
     def page(self) -> type[Page]:
         """`EncoderPage`."""
@@ -74,7 +88,7 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         return {"tokens": TOKENS}
 
     def train(self, rung: "EncoderRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
-        """Train on text with gaps.
+        """Train on text with gaps, and from the teacher if it has one.
 
         Args:
             root: the folder that holds data/.
@@ -87,13 +101,10 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         torch.manual_seed(job.seed)
         tokenizer = Tokenizer.load(root / TOKENIZER)
         model = locate(rung.target)(rung.model, tokenizer.full_vocab_size)
-        result = make(model, tokenizer, *streams(root), settings=rung, **self.maker_arguments(rung, root))
+        teacher = {"base": root / base} if (base := base_of(rung)) else {}
+        result = make(model, tokenizer, *streams(root), settings=rung, **teacher)
         beside = copies_of(root / TOKENIZER, root / TOKENS / CONVENTIONS)
         return Trained(model, result, *validated(model, result), beside)
-
-    def maker_arguments(self, rung: "EncoderRung", root: Path) -> dict[str, Path]:
-        """Further arguments of its maker; root: the folder that holds models/."""
-        return {}
 
     def evaluation_inputs(self, rung: "EncoderRung", job: "Job") -> dict[str, Path]:
         """The test text, encoded and as text."""
@@ -132,3 +143,11 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
 
 
 FAMILY = EncoderFamily()
+TRANSFER = FAMILY.from_base(
+    name="encoder_transfer",
+    listed="encoder_transfers",
+    title="Encoders that learned from others",
+    position=13,
+    default="bert_distilled",
+    bases=("encoder",),
+)

@@ -6,12 +6,13 @@ the methods that need them.
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from statistics import mean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
 from langladder.evaluation.page import Page
 from langladder.families.sides import SIDES
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any]
 """The settings of a rung as plain values, from its YAML file; they are not checked yet."""
-Fields = dict[str, Any]
-"""Fields of a settings class by name, as pydantic's `create_model` takes them: (type, default)."""
 
 MOST_SEEDS = 20
 """Trainings of one rung that `seeds` can ask for."""
@@ -122,13 +121,32 @@ class Configured(Protocol):
     Config: ClassVar[type[schema.Config]]
 
 
+def config_of(values: Values) -> type[Config]:
+    """The class of settings that the class of a rung's file declares."""
+    kind: type[Configured] = locate(values["_target_"])
+    return kind.Config
+
+
 class Listed(Config):
-    """The settings in every rung's file."""
+    """The settings in every rung's file.
+
+    Attributes:
+        PARTS: key → the class of the settings there, which depends on the rung's class or on another setting above it.
+    """
+
+    PARTS: ClassVar[Mapping[str, Callable[[Values], type[Config]]]] = MappingProxyType({})
 
     name: Name
     title: str
     target: str = Field(alias="_target_")
     maker: str | None = Field(default=None, alias="_maker_")  # the function that makes it; set by `resolve`
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _part(cls, value: object, info: ValidationInfo) -> object:
+        if (kind := cls.PARTS.get(str(info.field_name))) is None:
+            return value
+        return kind(info.data | {"_target_": info.data.get("target")}).model_validate(value)
 
 
 class Seeded(Listed):
@@ -153,7 +171,16 @@ class Seeded(Listed):
 class Rung(Seeded):
     """The settings in the file of a rung with a model."""
 
-    model: Config
+    PARTS = MappingProxyType({"model": config_of})
+
+    model: SerializeAsAny[Config]
+
+
+class Continued(Seeded):
+    """The settings in the file of a rung with the network of its base."""
+
+    target: None = Field(default=None, alias="_target_")  # type: ignore[assignment]  # from the base
+    base: str
 
 
 Settings = TypeVar("Settings", bound=Listed)
@@ -196,21 +223,22 @@ class Family(Generic[Settings]):
         trees: whether its models may be given a text as a bracketed tree.
         loading: Python code that loads a model, for its card; `{folder}` is replaced by the folder.
         limits: a sentence for the card about limitations.
-        base_settings: the settings in the file of each of its rungs, whatever the rung's class.
+        group: the folder of conf/ with the files of its rungs: its own name, or that of the family of which it has the
+            rungs that start from others. Families of a group share a table.
     """
 
-    name: ClassVar[str]
-    listed: ClassVar[str]
-    title: ClassVar[str]
+    name: str
+    listed: str
+    title: str
     experiment: ClassVar[str]
     report_module: ClassVar[str] = ""
-    guide: ClassVar[str] = ""
-    position: ClassVar[int]
-    default: ClassVar[str]
+    guide: str = ""
+    position: int
+    default: str
     reads: ClassVar[tuple[str, ...]] = ()
     side: ClassVar[str] = "corpus"
     tokens: ClassVar[str | None] = None
-    bases: ClassVar[tuple[str, ...]] = ()
+    bases: tuple[str, ...] = ()
     beside: ClassVar[Mapping[str, str]] = MappingProxyType({})
     objective: ClassVar[str | None] = "validation_loss"
     looks_into: ClassVar[tuple[str, ...]] = ()
@@ -220,12 +248,36 @@ class Family(Generic[Settings]):
     function: ClassVar[str] = ""
     asks: ClassVar[tuple[str, ...]] = ()
     judge: ClassVar[str] = ""
-    in_python: ClassVar[bool] = False
+    in_python: bool = False
     in_new: ClassVar[bool] = False
     trees: ClassVar[bool] = False
     loading: ClassVar[str] = ""
     limits: ClassVar[str] = "The model only knows what it was trained on, and is overconfident on anything else."
-    base_settings: ClassVar[type[Rung]] = Rung
+
+    def __init__(self) -> None:
+        self.group = self.name
+
+    def from_base(
+        self,
+        *,
+        name: str,
+        listed: str,
+        title: str,
+        position: int,
+        default: str,
+        bases: tuple[str, ...],
+        guide: str = "",
+        in_python: bool = False,
+    ) -> Self:
+        """The same family for rungs that start from others.
+
+        They are listed on their own, because DVC needs their bases, and have folders and stages of their own.
+        """
+        other = copy(self)
+        other.name, other.listed, other.title, other.position = name, listed, title, position
+        other.default, other.bases, other.guide, other.in_python = default, bases, guide or self.guide, in_python
+        other.group = self.name
+        return other
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -235,17 +287,18 @@ class Family(Generic[Settings]):
 
     # ---- making a rung -------------------------------------------------------------------------------------------
 
-    def settings(self, value: Values) -> type[Config]:
-        """Schema of a rung's file; it depends on the class (`_target_`).
+    def settings(self, value: Values) -> type[Listed]:
+        """Schema of a rung's file.
 
         Raises:
-            InputError: it names no class of langladder.
+            InputError: the file names no class of langladder.
         """
-        return create_model(f"{self.name}_rung", __base__=self.base_settings, **self.parts(self.rung_class(value)))
+        self.rung_class(value)
+        return self.rung()
 
-    def parts(self, kind: type[Configured]) -> Fields:
-        """The parts of the file that depend on the family: pydantic fields."""
-        return {"model": (kind.Config, ...)}
+    def rung(self) -> type[Listed]:
+        """The class of its rungs' settings, one of `families.rungs`, which is imported here."""
+        return Rung
 
     def rung_class(self, value: Values) -> type[Configured]:
         """The class of a rung's file."""
@@ -419,7 +472,7 @@ def work_of_reader(model: "Model", rung: "Listed", lengths: Iterable[int]) -> "W
     from langladder.evaluation.work import work_of  # import torch only if needed
 
     network = cast("Network", model)
-    if hasattr(rung, "input") and rung.input.frozen:
+    if (read_as := getattr(rung, "input", None)) and read_as.frozen:
         network.get_submodule("embedding").requires_grad_(False)
     length = max(1, round(mean(lengths)))
     return work_of(network, training.optimizer, rows=training.batch_size, length=length)

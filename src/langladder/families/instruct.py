@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
-
-from pydantic import Field, create_model
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Evaluated, Family, Fields, Make, Seeded, Trained, Values, copies_of, validated
+from langladder.families.family import Continued, Evaluated, Family, Listed, Make, Trained, Values, copies_of, validated
 from langladder.families.lm import TOKENS
-from langladder.ground.schema import Config, locate
+from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
     from langladder.families.job import Job
@@ -32,23 +30,10 @@ prompt = (Message("user", "in which country is paris ?"),)
 answers(model, ChatTemplate(tokenizer), [prompt], SamplingConfig(strategy="greedy", max_tokens=40))"""
 
 
-class Answering(Seeded):
-    """The settings of a rung with the network of its base."""
-
-    target: None = Field(default=None, alias="_target_")  # type: ignore[assignment]  # from the base
-    base: str
+Answering = TypeVar("Answering", bound=Continued)
 
 
-if TYPE_CHECKING:
-
-    class AnsweringRung(Answering):
-        """The part of a rung's file that the methods below read; `method` and `reads` for aligned models."""
-
-        method: str
-        reads: str
-
-
-class InstructFamily(Family["AnsweringRung"]):
+class InstructFamily(Family[Answering]):
     """See `Family`."""
 
     name = "instruct"
@@ -62,7 +47,7 @@ class InstructFamily(Family["AnsweringRung"]):
     reads: ClassVar[tuple[str, ...]] = ("data/clean/instructions",)
     side = "instructions"
     tokens = "data/tokens/text"
-    bases: ClassVar[tuple[str, ...]] = ("lm", "tune", "instruct")
+    bases: tuple[str, ...] = ("lm", "tune", "instruct")
     model = "langladder.models.language.instructed.InstructedGPT"
     function = "langladder.faces.mlflow.functions.AssistantFunction"
     asks: ClassVar[tuple[str, ...]] = ("chat", "score", "generate")
@@ -72,13 +57,11 @@ class InstructFamily(Family["AnsweringRung"]):
         "right or wrong."
     )
 
-    def settings(self, value: Values) -> type[Config]:
-        """The base, dropout and training."""
-        parts: Fields = {
-            "dropout": (float | None, Field(default=None, ge=0, lt=1)),
-            "training": (locate("langladder.tasks.settings.InstructionTraining"), ...),
-        }
-        return create_model(f"{self.name}_rung", __base__=Answering, **parts)
+    def settings(self, value: Values) -> type[Listed]:
+        """The base, dropout and training; it names no class."""
+        from langladder.families.rungs import InstructRung
+
+        return InstructRung
 
     def maker(self, value: Values) -> str | None:
         """The same for all."""
@@ -98,11 +81,11 @@ class InstructFamily(Family["AnsweringRung"]):
 
         return InstructedPage
 
-    def training_inputs(self, rung: "AnsweringRung") -> dict[str, Path]:
+    def training_inputs(self, rung: "Answering") -> dict[str, Path]:
         """The dialogues, and the plain text."""
         return {"instructions": INSTRUCTIONS, "tokens": TOKENS}
 
-    def train(self, rung: "AnsweringRung", job: "Job", make: Make) -> Trained:
+    def train(self, rung: "Answering", job: "Job", make: Make) -> Trained:
         """Train on the training dialogues, validate on the validation dialogues."""
         from langladder.text.storage.token_streams import TokenStream
 
@@ -110,11 +93,11 @@ class InstructFamily(Family["AnsweringRung"]):
         beside = {"judge": gold_rewards(train, validation), "text": TokenStream.open(TOKENS / "train.arrow")}
         return answering(base, *make(base, train, validation, settings=rung, **beside))
 
-    def evaluation_inputs(self, rung: "AnsweringRung", job: "Job") -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "Answering", job: "Job") -> dict[str, Path]:
         """The dialogues, and the plain text."""
         return {"instructions": INSTRUCTIONS, "tokens": TOKENS}
 
-    def evaluate(self, rung: "AnsweringRung", job: "Job", folder: Path) -> Evaluated:
+    def evaluate(self, rung: "Answering", job: "Job", folder: Path) -> Evaluated:
         """Answer the held-out prompts; score the answers and plain text."""
         return evaluate_answers(rung, folder)
 
@@ -149,9 +132,7 @@ def answering(base: Path, model: "LanguageModel", result: "TrainingResult") -> T
     return Trained(model, result, figures, message, copies_of(*files))
 
 
-def evaluate_answers(
-    rung: "AnsweringRung", folder: Path, base: Path | None = None, reads: Path | None = None
-) -> Evaluated:
+def evaluate_answers(rung: Continued, folder: Path, base: Path | None = None, reads: Path | None = None) -> Evaluated:
     """Answers to the held-out prompts, the distance to the model's base, and its plain text.
 
     Args:
@@ -206,4 +187,4 @@ def evaluate_answers(
     return Evaluated(page, f"{found or 'answers that nobody judges'}{missing}")
 
 
-FAMILY = InstructFamily()
+FAMILY: InstructFamily[Continued] = InstructFamily()

@@ -8,8 +8,8 @@ from langladder.families.family import Values
 
 if TYPE_CHECKING:
     from langladder.experiments.experiment import Data
-    from langladder.families.claim import Claim
     from langladder.families.job import Job
+    from langladder.families.rungs import ClaimRung
 
 
 class ProbeFamily(ClaimFamily):
@@ -27,7 +27,7 @@ class ProbeFamily(ClaimFamily):
         """No inputs of its own: all probes read the models and the text."""
         return {}
 
-    def data(self, claim: "Claim", job: "Job") -> "tuple[Data, dict[str, Path]]":
+    def data(self, claim: "ClaimRung", job: "Job") -> "tuple[Data, dict[str, Path]]":
         """All language models of the ladder, the text, and pairs of a grammatical and an ungrammatical sentence."""
         from langladder.experiments.experiment import Data
 

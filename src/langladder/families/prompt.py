@@ -13,8 +13,8 @@ from langladder.families.probe import title_of
 
 if TYPE_CHECKING:
     from langladder.experiments.experiment import Data
-    from langladder.families.claim import Claim
     from langladder.families.job import Job
+    from langladder.families.rungs import ClaimRung
 
 READ = {"labels": "clean/labels", "text": "clean/text"}  # kind of source → the data that it reads
 
@@ -39,7 +39,7 @@ class PromptFamily(ClaimFamily):
             return {"prompts": source["folder"]}
         return {name: f"data/{name}" for name in [READ.get(source["kind"])] if name}
 
-    def data(self, claim: "Claim", job: "Job") -> "tuple[Data, dict[str, Path]]":
+    def data(self, claim: "ClaimRung", job: "Job") -> "tuple[Data, dict[str, Path]]":
         """All language models that are prompted, the text, and the task's items."""
         from langladder.experiments.experiment import Data
 

@@ -1,19 +1,21 @@
-"""Readers: a paragraph and a question → the answer in the paragraph, or none; evaluated by exact match and F₁."""
+"""Readers: a paragraph and a question → the answer in the paragraph, or none; evaluated by exact match and F₁.
+
+Some start from the network of another rung.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from langladder.evaluation.page import Page
 from langladder.families.family import (
-    Configured,
     Evaluated,
     Family,
-    Fields,
     Make,
-    Rung,
     Trained,
+    Values,
     base_of,
-    is_network,
+    takes_weights,
+    unfit,
     validated,
     work_of_reader,
 )
@@ -22,12 +24,13 @@ from langladder.ground.schema import locate
 if TYPE_CHECKING:
     from langladder.evaluation.predictions import Prediction
     from langladder.families.job import Job
+    from langladder.families.rungs import ReaderRung
     from langladder.models.reading.network_reader import AnyReader
 
 QUESTIONS = Path("data/raw/questions")
 
 
-class ReaderFamily(Family[Rung]):
+class ReaderFamily(Family["ReaderRung"]):
     """See `Family`."""
 
     name = "reader"
@@ -62,18 +65,22 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
 
         return ReaderPage
 
-    def parts(self, kind: type[Configured]) -> Fields:
-        """See `Family.parts`; rungs that are trained by gradient have training settings."""
-        parts = super().parts(kind)
-        if is_network(kind):
-            parts["training"] = (locate("langladder.tasks.settings.ReadingTraining"), ...)
-        return parts
+    def rung(self) -> "type[ReaderRung]":
+        """Networks are trained."""
+        from langladder.families.rungs import ReaderRung, ReaderTransfer
 
-    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
+        return ReaderTransfer if self.bases else ReaderRung
+
+    def grows(self, value: Values, base: Values) -> str | None:
+        """A base must be the required network."""
+        kind = self.rung_class(value)
+        return unfit(kind, value, base) if takes_weights(kind) else f"a {kind.__name__} starts from no base"
+
+    def training_inputs(self, rung: "ReaderRung") -> dict[str, Path]:
         """The questions."""
         return {"questions": QUESTIONS}
 
-    def train(self, rung: "Rung", job: "Job", make: Make, root: Path = Path()) -> Trained:
+    def train(self, rung: "ReaderRung", job: "Job", make: Make, root: Path = Path()) -> Trained:
         """Train on the training questions, validate on the validation questions; start from its base, if it has one.
 
         Args:
@@ -86,11 +93,11 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
         figures, message = validated(model, result)
         return Trained(model, result, figures | {"train_questions": len(train), "threshold": model.threshold}, message)
 
-    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "ReaderRung", job: "Job") -> dict[str, Path]:
         """The test questions."""
         return {"questions": QUESTIONS / "test.parquet"}
 
-    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
+    def evaluate(self, rung: "ReaderRung", job: "Job", folder: Path) -> Evaluated:
         """Answer the test questions and count correct answers."""
         from langladder.evaluation.reader import evaluate_reader
         from langladder.models.reading.reader import Reader
@@ -108,3 +115,12 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
 
 
 FAMILY = ReaderFamily()
+TRANSFER = FAMILY.from_base(
+    name="reader_transfer",
+    listed="reader_transfers",
+    title="Readers that start from other rungs",
+    position=28,
+    default="bert_span",
+    bases=("encoder", "encoder_transfer", "lm", "tune", "given"),
+    in_python=True,
+)

@@ -4,23 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import create_model
-
 from langladder.evaluation.page import Page
-from langladder.families.family import Evaluated, Family, Fields, Make, Rung, Trained, Values, unfit
+from langladder.families.family import Evaluated, Family, Make, Trained, Values, unfit
 from langladder.families.instruct import INSTRUCTIONS, dialogues
-from langladder.ground.schema import Config, locate
 
 if TYPE_CHECKING:
     from langladder.families.job import Job
-    from langladder.tasks.settings import RewardTraining
-
-    class RewardRung(Rung):
-        """The part of a rung's file that the methods below read."""
-
-        base: str
-        reads: str
-        training: RewardTraining
+    from langladder.families.rungs import RewardRung
 
 
 class RewardFamily(Family["RewardRung"]):
@@ -50,15 +40,11 @@ model = RewardModel.load(Path("{folder}"))
 model.rewards([(Message("user", "in which country is paris ?"), Message("assistant", "france"))])  # (1,)"""
     limits = "The reward estimates what the labeller prefers, and is unreliable for answers unlike the ranked ones."
 
-    def settings(self, value: Values) -> type[Config]:
+    def rung(self) -> "type[RewardRung]":
         """The network, its base, its preferences, and its training."""
-        parts: Fields = {
-            "model": (self.rung_class(value).Config, ...),
-            "base": (str, ...),
-            "reads": (str, ...),
-            "training": (locate("langladder.tasks.settings.RewardTraining"), ...),
-        }
-        return create_model("reward_rung", __base__=Rung, **parts)
+        from langladder.families.rungs import RewardRung
+
+        return RewardRung
 
     def inputs(self, value: Values) -> dict[str, str]:
         """The preferences."""

@@ -1,33 +1,37 @@
-"""Taggers: words → one tag each; evaluated by the share of test words with the correct tag."""
+"""Taggers: words → one tag each; evaluated by the share of test words with the correct tag.
+
+Some start from another rung: its word vectors, or its whole network.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
 from langladder.families.family import (
-    Configured,
     Evaluated,
     Family,
-    Fields,
     Make,
     Trained,
     Values,
     base_of,
     is_network,
+    takes_weights,
+    unfit,
     validated,
     work_of_reader,
 )
-from langladder.families.folds import FoldedRung, fold_folder
-from langladder.ground.schema import Config, locate
+from langladder.families.folds import fold_folder
+from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
     from langladder.evaluation.predictions import Prediction
     from langladder.families.job import Job
+    from langladder.families.rungs import TaggerRung, TaggerTransfer
 
 TAGS = Path("data/clean/tags")
 
 
-class TaggerFamily(Family[FoldedRung]):
+class TaggerFamily(Family["TaggerRung | TaggerTransfer"]):
     """See `Family`."""
 
     name = "tagger"
@@ -40,7 +44,6 @@ class TaggerFamily(Family[FoldedRung]):
     default = "hmm"
     reads = ("data/clean/tags",)
     side = "tags"
-    base_settings = FoldedRung
     model = "langladder.models.tagging.tagger.Tagger"
     function = "langladder.faces.mlflow.functions.TaggerFunction"
     asks = ("tag",)
@@ -59,15 +62,25 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
         "The model gives every word one of its tags; words must be separate from punctuation, as in its training data."
     )
 
-    def parts(self, kind: type[Configured]) -> Fields:
+    def rung(self) -> "type[TaggerRung | TaggerTransfer]":
         """Networks are trained, and can start with vectors."""
-        parts = super().parts(kind)
-        return parts | tagger_parts("TaggerInput") if is_network(kind) else parts
+        from langladder.families.rungs import TaggerRung, TaggerTransfer
+
+        return TaggerTransfer if self.bases else TaggerRung
 
     def inputs(self, value: Values) -> dict[str, str]:
-        """The word vectors that it starts with, if any."""
+        """The word vectors that it starts with, if any; none but its base if it has one."""
         chosen = value.get("input") or {}
-        return {"vectors": chosen["vectors"]} if chosen.get("vectors") else {}
+        return {"vectors": chosen["vectors"]} if chosen.get("vectors") and not self.bases else {}
+
+    def grows(self, value: Values, base: Values) -> str | None:
+        """Counted taggers cannot start with vectors; a base must have vectors, or be the required network."""
+        kind = self.rung_class(value)
+        if takes_weights(kind):
+            return unfit(kind, value, base)
+        if str(value["base"]).startswith(("encoder/", "encoder_transfer/", "given/")):
+            return f"a {kind.__name__} starts with word vectors; a rung that starts from an encoder is a BERTTagger"
+        return None if is_network(kind) else f"a {kind.__name__} has no input embedding to put vectors into"
 
     def page(self) -> type[Page]:
         """`TaggerPage`."""
@@ -75,11 +88,11 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
 
         return TaggerPage
 
-    def training_inputs(self, rung: FoldedRung) -> dict[str, Path]:
+    def training_inputs(self, rung: "TaggerRung | TaggerTransfer") -> dict[str, Path]:
         """The tagged sentences."""
         return {"tags": TAGS}
 
-    def train(self, rung: FoldedRung, job: "Job", make: Make, root: Path = Path()) -> Trained:
+    def train(self, rung: "TaggerRung | TaggerTransfer", job: "Job", make: Make, root: Path = Path()) -> Trained:
         """Train on the training sentences, validate on the validation sentences; start from its base, if it has one.
 
         Args:
@@ -99,11 +112,11 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
         figures |= {"train_sentences": len(train), "train_words": sum(len(one.words) for one in train)}
         return Trained(model, result, figures | {"tags": len(tags)}, message)
 
-    def evaluation_inputs(self, rung: FoldedRung, job: "Job") -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "TaggerRung | TaggerTransfer", job: "Job") -> dict[str, Path]:
         """The tagged sentences; those for training define which words are known."""
         return {"tags": TAGS}
 
-    def evaluate(self, rung: FoldedRung, job: "Job", folder: Path) -> Evaluated:
+    def evaluate(self, rung: "TaggerRung | TaggerTransfer", job: "Job", folder: Path) -> Evaluated:
         """Tag the test sentences and count correct tags."""
         from langladder.evaluation.folds import out_of_fold
         from langladder.evaluation.tagger import evaluate_tagger
@@ -132,10 +145,14 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
         return Evaluated(page.model_copy(update={"work": work}), message, predictions=table)
 
 
-def tagger_parts(read_as: str) -> Fields:
-    """The settings of a network besides its `model`; `read_as` is the class of its `input`."""
-    read: type[Config] = locate(f"langladder.tasks.settings.{read_as}")
-    return {"training": (locate("langladder.tasks.settings.TaggerTraining"), ...), "input": (read, read())}
-
-
 FAMILY = TaggerFamily()
+TRANSFER = FAMILY.from_base(
+    name="tagger_transfer",
+    listed="tagger_transfers",
+    title="Taggers that start from other rungs",
+    position=26,
+    default="bilstm_crf_skipgram",
+    bases=("embedding", "encoder", "encoder_transfer", "given"),
+    guide="fine-tuning.md",
+    in_python=True,
+)

@@ -4,16 +4,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, validated
+from langladder.families.family import Evaluated, Family, Make, Trained, validated
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
     from langladder.families.job import Job
+    from langladder.families.rungs import TranscriberRung
 
 SPEECH = Path("data/raw/speech")
 
 
-class TranscriberFamily(Family[Rung]):
+class TranscriberFamily(Family["TranscriberRung"]):
     """See `Family`."""
 
     name = "transcriber"
@@ -37,10 +38,11 @@ model = {class}.load(Path("{folder}"))
 transcribe(model, utterances, TranscriptionConfig())  # `corpora.speech.Utterance`s → texts with their log P"""
     limits = "The model only knows the sounds of the small world's letters."
 
-    def parts(self, kind: type[Configured]) -> Fields:
+    def rung(self) -> "type[TranscriberRung]":
         """All are trained; those with attention like translators."""
-        training = "AttentiveSpeechTraining" if hasattr(kind, "attended") else "SpeechTraining"
-        return super().parts(kind) | {"training": (locate(f"langladder.tasks.settings.{training}"), ...)}
+        from langladder.families.rungs import TranscriberRung
+
+        return TranscriberRung
 
     def page(self) -> type[Page]:
         """`TranscriptPage`."""
@@ -48,11 +50,11 @@ transcribe(model, utterances, TranscriptionConfig())  # `corpora.speech.Utteranc
 
         return TranscriptPage
 
-    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
+    def training_inputs(self, rung: "TranscriberRung") -> dict[str, Path]:
         """The utterances."""
         return {"speech": SPEECH}
 
-    def train(self, rung: "Rung", job: "Job", make: Make) -> Trained:
+    def train(self, rung: "TranscriberRung", job: "Job", make: Make) -> Trained:
         """Train on utterances and their letters, without an alignment."""
         import torch
 
@@ -66,11 +68,11 @@ transcribe(model, utterances, TranscriptionConfig())  # `corpora.speech.Utteranc
         figures |= {f"{split}_examples": len(examples) for split, examples in splits.items()}
         return Trained(model, result, figures, message)
 
-    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "TranscriberRung", job: "Job") -> dict[str, Path]:
         """The utterances."""
         return {"speech": SPEECH}
 
-    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
+    def evaluate(self, rung: "TranscriberRung", job: "Job", folder: Path) -> Evaluated:
         """Transcribe the test utterances, greedily and by beam search; count errors."""
         from langladder.corpora.speech import read_speech
         from langladder.evaluation.transcripts import TranscriptionConfig, evaluate_transcripts

@@ -1,26 +1,27 @@
-"""Translators: P(y_t | y_1 … y_{t-1}, x), trained on pairs of sentences; evaluated by BLEU, chrF and TER."""
+"""Translators: P(y_t | y_1 … y_{t-1}, x), trained on pairs of sentences; evaluated by BLEU, chrF and TER.
+
+Some start from another translator: they are trained longer, or by the quality of whole translations.
+"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from langladder.evaluation.page import Page
-from langladder.families.family import Configured, Evaluated, Family, Fields, Make, Rung, Trained, copies_of, validated
+from langladder.families.family import Evaluated, Family, Listed, Make, Trained, Values, copies_of, validated
 from langladder.ground.schema import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from langladder.evaluation.predictions import Prediction
     from langladder.families.job import Job
-    from langladder.models.translation.translator import Translator
-    from langladder.text.tokenize.tokenizers import Tokenizer
-
+    from langladder.families.rungs import TranslatorRung, TranslatorTransfer
 
 TOKENS = Path("data/tokens/parallel")
 TEST = Path("data/clean/parallel/test.parquet")
 
 
-class TranslatorFamily(Family[Rung]):
+class TranslatorFamily(Family["TranslatorRung | TranslatorTransfer"]):
     """See `Family`."""
 
     name = "translator"
@@ -49,9 +50,28 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         "fluent and wrong. It repeats the prejudices of its training text."
     )
 
-    def parts(self, kind: type[Configured]) -> Fields:
+    def settings(self, value: Values) -> type[Listed]:
+        """With a base it has the network of its base, and names no class."""
+        return self.rung() if self.bases else super().settings(value)
+
+    def rung(self) -> "type[TranslatorRung | TranslatorTransfer]":
         """All are trained."""
-        return super().parts(kind) | {"training": (locate("langladder.tasks.settings.TranslationTraining"), ...)}
+        from langladder.families.rungs import TranslatorRung, TranslatorTransfer
+
+        return TranslatorTransfer if self.bases else TranslatorRung
+
+    def maker(self, value: Values) -> str | None:
+        """That of its class; with a base by a reward, or like any translator."""
+        if not self.bases:
+            return super().maker(value)
+        return f"langladder.tasks.translation{'_reward' if value['training'].get('reward') else ''}.make"
+
+    def grows(self, value: Values, base: Values) -> str | None:
+        """Only some networks have an attention to guide."""
+        kind = locate(base["_target_"]) if "_target_" in base else None
+        if value["training"].get("guided_attention") and kind is not None and not hasattr(kind, "attended"):
+            return f"training.guided_attention: a {kind.__name__} does not have one attention to its source"
+        return None
 
     def page(self) -> type[Page]:
         """`TranslatorPage`."""
@@ -59,12 +79,14 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
 
         return TranslatorPage
 
-    def training_inputs(self, rung: "Rung") -> dict[str, Path]:
+    def training_inputs(self, rung: "TranslatorRung | TranslatorTransfer") -> dict[str, Path]:
         """The encoded pairs and their tokenizers."""
         return {"tokens": TOKENS}
 
-    def train(self, rung: "Rung", job: "Job", make: Make, root: Path = Path()) -> Trained:
-        """On pairs of sentences.
+    def train(
+        self, rung: "TranslatorRung | TranslatorTransfer", job: "Job", make: Make, root: Path = Path()
+    ) -> Trained:
+        """On pairs of sentences, from random weights or from those of its base.
 
         Args:
             root: the folder that holds data/.
@@ -72,6 +94,8 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         import torch
 
         from langladder.evaluation.bleu import bleu_config
+        from langladder.families.rungs import TranslatorTransfer
+        from langladder.models.translation.translator import Translator
         from langladder.text.storage.token_streams import PairStream
         from langladder.text.tokenize.tokenizers import Tokenizer
         from langladder.text.words.segmentation import CONVENTIONS
@@ -80,27 +104,21 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         tokens = root / TOKENS
         files = [tokens / f"{side}.json" for side in ("source", "target")]
         tokenizers = [Tokenizer.load(file) for file in files]
-        model = self.begin(rung, tokenizers, root)
+        if isinstance(rung, TranslatorTransfer):
+            model = Translator.load(root / "models" / rung.base)
+        else:
+            model = locate(rung.target)(rung.model, *(tokenizer.vocab_size for tokenizer in tokenizers))
         pairs = [PairStream.open(tokens / f"{split}.arrow") for split in ("train", "validation")]
         bleu = bleu_config(tokens, job.bleu_tokenize or "auto").tokenize
-        more = self.maker_arguments(rung, tokens)
+        more = {"score": sentence_scores(tokens)} if getattr(rung.training, "reward", None) else {}
         result = make(model, tokenizers, *pairs, settings=rung, bleu_tokenize=bleu, **more)
         return Trained(model, result, *validated(model, result), copies_of(*files, tokens / CONVENTIONS))
 
-    def begin(self, rung: "Rung", tokenizers: "Sequence[Tokenizer]", root: Path) -> "Translator":
-        """The network before training."""
-        model: Translator = locate(rung.target)(rung.model, *(tokenizer.vocab_size for tokenizer in tokenizers))
-        return model
-
-    def maker_arguments(self, rung: "Rung", tokens: Path) -> dict[str, Any]:
-        """Further arguments of its maker; tokens: the folder of the encoded pairs."""
-        return {}
-
-    def evaluation_inputs(self, rung: "Rung", job: "Job") -> dict[str, Path]:
+    def evaluation_inputs(self, rung: "TranslatorRung | TranslatorTransfer", job: "Job") -> dict[str, Path]:
         """The test sentences, encoded and as text."""
         return {"tokens": TOKENS / "test.arrow", "text": TEST}
 
-    def evaluate(self, rung: "Rung", job: "Job", folder: Path) -> Evaluated:
+    def evaluate(self, rung: "TranslatorRung | TranslatorTransfer", job: "Job", folder: Path) -> Evaluated:
         """Translate the test sentences by beam search, score them, and separate errors of search and model."""
         from langladder.decoding.beam_search import BeamConfig
         from langladder.evaluation.bleu import bleu_config
@@ -144,4 +162,21 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
         return Evaluated(page, message, costs=costs, predictions=table)
 
 
+def sentence_scores(tokens: Path) -> "Callable[[str, str], float]":
+    """The score of a translation, given its reference; tokens: the folder of the encoded pairs."""
+    from langladder.evaluation.bleu import sentence_bleu
+    from langladder.text.words.segmentation import conventions_of
+
+    split = conventions_of(tokens, "target").split
+    return lambda text, reference: sentence_bleu(split(text), [split(reference)], smoothed=True)
+
+
 FAMILY = TranslatorFamily()
+TRANSFER = FAMILY.from_base(
+    name="translator_transfer",
+    listed="translator_transfers",
+    title="Translators that started from others",
+    position=41,
+    default="attention_risk",
+    bases=("translator", "translator_transfer"),
+)

@@ -101,7 +101,7 @@ def make_tuned(
         InputError: the teacher is counted, reads fewer tokens than a batch has or other rows, or an output layer has no
             scores.
     """
-    assert settings.target is not None  # see `families.tune`
+    assert settings.target is not None  # see `families.lm`
     model: NeuralLanguageModel = locate(settings.target)(settings.model, tokenizer.vocab_size)
     teacher, config = LanguageModel.load(base), settings.training
     if not isinstance(teacher, NeuralLanguageModel):
