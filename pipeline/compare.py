@@ -45,10 +45,12 @@ ACROSS = "outputs/across"
 def load(source: str, names: Sequence[str] = ()) -> ReportInputs:
     """The ladder of a folder or a revision of this repository, for the given families, or for all.
 
+    A family comes with that of its rungs that start from others.
+
     Raises:
         InputError: it has no ladder; the message says what to do.
     """
-    chosen = [family for name, family in families().items() if not names or name in names]
+    chosen = [family for name, family in families().items() if not names or {name, family.group} & {*names}]
     folder = ROOT / source
     if (folder / LADDER).is_file():
         return read_summary(read_json(folder / LADDER), f"{source}/{LADDER}", chosen)

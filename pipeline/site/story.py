@@ -67,19 +67,24 @@ def _family(family: AnyFamily) -> str:
     names = conf_names(family.name)
     dated = sorted(names, key=lambda name: description(family.name, name).year)
     documented: dict[str, str] = {}  # module → the rung with its docstring
-    parts = [f"# {family.title}\n", f"{sentences(docstring(type(family).__module__))}\n", _ladder(family, dated)]
+    parts = [f"# {family.title}\n", f"{sentences(docstring(type(family).__module__))}\n", _ladder(family)]
     return "\n".join([*parts, *(_rung(family, name, documented) for name in dated)])
 
 
-def _ladder(family: AnyFamily, names: list[str]) -> str:
-    """The family's table of the last run, each rung a link."""
-    table = figures.tables().get(family.title)
+def _ladder(family: AnyFamily) -> str:
+    """The table of the last run for this kind of rung, each rung a link."""
+    table = figures.tables().get(families()[family.group].title)
     if table is None:
         return ""
-    anchors = {description(family.name, name).title: anchor(name) for name in names}
+    kind = {one.name: conf_names(one.name) for one in families().values() if one.group == family.group}
+    anchors = {
+        description(one, name).title: f"{'' if one == family.name else f'{one}.md'}#{anchor(name)}"
+        for one, names in kind.items()
+        for name in names
+    }
     lines = ["| rung | " + " | ".join(table.headings) + " |", "| --- |" + " ---: |" * len(table.headings)]
     for title, row in table.rungs.items():
-        name = f"[{title}](#{anchors[title]})" if title in anchors else title
+        name = f"[{title}]({anchors[title]})" if title in anchors else title
         lines.append(f"| {name} | " + " | ".join(row) + " |")
     return "\n".join(
         ["## The last run", "", *lines, "", f"From {table.source}: {SOURCES[table.source in figures.PUBLISHED]}", ""]
@@ -111,7 +116,7 @@ def _figures(family: AnyFamily, name: str, title: str) -> str:
     if name in figures.claims() and not family.trained:
         place, found = figures.claims()[name]
         return f"*Measured* ([more](../{place})): {found}" if found else f"*Measured:* [figures](../{place})"
-    table = figures.tables().get(family.title)
+    table = figures.tables().get(families()[family.group].title)
     if table is None or title not in table.rungs:
         return NOT_TRAINED
     pairs = zip(table.headings, table.rungs[title], strict=True)

@@ -49,6 +49,21 @@ def test_the_best_of_each_column_is_marked(inputs: ReportInputs) -> None:
     assert column(models, "time") == [("–", False), ("1 min 01 s", True), ("1 min 15 s", False)]
 
 
+def test_a_rung_that_starts_from_another_stands_among_the_others(inputs: ReportInputs) -> None:
+    """In order of history, and the best of a column is the best of both."""
+    grown = entry("tune", language_model("gpt_longer", "GPT, trained longer", 30.0, 3_400_000))
+    dated = {
+        rung.name: replace(rung, metadata=rung.metadata.model_copy(update={"year": 2018})) for rung in inputs.of("lm")
+    }
+    early = replace(grown, metadata=grown.metadata.model_copy(update={"year": 2017}))
+    both = with_rungs(with_rungs(inputs, "lm", [*dated.values()]), "tune", [early])
+    table = ladder_rows(both)[0]
+    assert table.rows[0].title == "GPT, trained longer" and len(table.rows) == 4
+    assert column(table, "perplexity per word")[0] == ("30.00", True)
+    assert table.rows[0].place == "rung-tune-gpt_longer" and table.rows[1].place.startswith("rung-lm-")
+    assert [one.title for one in ladder_rows(both)].count("Language models") == 1
+
+
 def test_a_single_measured_rung_is_not_the_best_of_anything(inputs: ReportInputs) -> None:
     assert column(ladder_rows(inputs)[0], "memory") == [("–", False), ("812 MB", False), ("–", False)]
     assert not any(cell.best for table in ladder_rows(inputs)[1:] for row in table.rows for cell in row.cells)

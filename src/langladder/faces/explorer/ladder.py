@@ -5,7 +5,7 @@ to that ladder, learning curves from `curves/`. All but the first may be missing
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import isfinite
 
 from fastapi import APIRouter
@@ -67,14 +67,14 @@ def router(shelf: Shelf) -> APIRouter:
 
 
 def _as_json(inputs: ReportInputs, tracking: str) -> Json:
-    runs = {(one.name, rung.name): rung.timing.run for one in inputs.families for rung in inputs.of(one.name)}
+    tables = ladder_rows(inputs)
     headlines = [family_headline(family, inputs) for family in inputs.families]
     trees = [section.context for section in family_tree_sections(inputs)]
     return {
         "chosen": {name: value for name, value in inputs.meta if value is not None},
         "headlines": [list(one) for one in headlines if one],
-        "tables": [_table(table, runs, tracking) for table in ladder_rows(inputs)],
-        "runs": any(runs.values()),
+        "tables": [_table(table, tracking) for table in tables],
+        "runs": any(row.run for table in tables for row in table.rows),
         "tracking": tracking,
         "tree": without_styles(trees[0]["tree"]) if trees else None,
         "grown": [
@@ -85,17 +85,16 @@ def _as_json(inputs: ReportInputs, tracking: str) -> Json:
     }
 
 
-def _table(table: LadderTable, runs: Mapping[tuple[str, str], str | None], tracking: str) -> Json:
+def _table(table: LadderTable, tracking: str) -> Json:
     position = 0
     groups = []
     for approach, found in table.approaches():
         rows = []
         for row in found:
             cells = [{"text": cell.text, "value": cell.sorted_by, "best": cell.best} for cell in row.cells]
-            run = runs.get((table.family, row.name))
             about = {"place": position, "name": row.name, "title": row.title, "year": row.year}
             about |= {"also_given": row.also_given, "cells": cells}
-            rows.append(about | {"run": run, "link": link(run, tracking)})
+            rows.append(about | {"run": row.run, "link": link(row.run, tracking)})
             position += 1
         groups.append({"approach": approach, "rows": rows})
     columns = [
@@ -114,11 +113,11 @@ def link(run: str | None, tracking: str) -> str | None:
 
 def _curves(inputs: ReportInputs) -> list[Json]:
     found: list[Json] = []
-    for family in inputs.families:
+    for family, entries in inputs.kinds:
         rungs: list[Json] = []
         measured: set[str] = set()
-        hues = curve_choice(inputs.of(family.name)).colours
-        for rung in inputs.of(family.name):
+        hues = curve_choice(entries).colours
+        for rung in entries:
             lines = {measure: points for measure in MEASURES if (points := _points(rung.curve, measure))}
             measured |= lines.keys()
             if lines:

@@ -38,7 +38,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All rungs of one family: titles of the measures, and (title of the rung, its measures) in order."""
+    """All rungs of a kind: titles of the measures, and (title of the rung, its measures) in order."""
 
     title: str
     measures: list[str]
@@ -80,15 +80,24 @@ def compare(a: ReportInputs, b: ReportInputs, columns: Sequence[str] = ()) -> li
     Raises:
         InputError: no such measure (names those there are).
     """
-    measures = {family.name: _measures(family, [*a.of(family.name), *b.of(family.name)]) for family in b.families}
-    wanted = {name: _wanted(found, columns) for name, found in measures.items()}
-    if columns and not any(wanted.values()):
-        known = dict.fromkeys(column.title for found in measures.values() for column in found)
+    found, known = [], dict[str, None]()
+    for family, (before, after) in _kinds([a, b]):
+        measures = _measures(family, [*before, *after])
+        known |= dict.fromkeys(column.title for column in measures)
+        if wanted := _wanted(measures, columns):
+            found.append(_compare(family.title, before, after, wanted))
+    if columns and not found:
         raise InputError(f"columns: {', '.join(columns)}: no such measure; there are {', '.join(known)}")
+    return found
+
+
+def _kinds(runs: Sequence[ReportInputs]) -> list[tuple[AnyFamily, list[list[Entry[Page]]]]]:
+    """Each kind of rung, with its rungs in each run."""
+    sides = [{family.name: rungs for family, rungs in run.kinds} for run in runs]
     return [
-        _compare(family.title, a.of(family.name), b.of(family.name), wanted[family.name])
-        for family in b.families
-        if wanted[family.name]
+        (family, [side.get(family.name, []) for side in sides])
+        for family in runs[-1].families
+        if any(family.name in side for side in sides)
     ]
 
 
@@ -104,7 +113,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Across:
-    """The rungs of one family on several data sets.
+    """The rungs of a kind on several data sets.
 
     Attributes:
         rows: name and title of a rung, a cell a data set, and its mean rank among the rungs that all have; None: some
@@ -118,7 +127,7 @@ class Across:
 
 
 def across(runs: Sequence[ReportInputs], columns: Sequence[str] = ()) -> list[Across]:
-    """Rungs × data sets, a table a family, by its first measure, or by those named.
+    """Rungs × data sets, a table for each kind of rung, by its first measure, or by those named.
 
     Args:
         columns: as of `compare`.
@@ -127,8 +136,8 @@ def across(runs: Sequence[ReportInputs], columns: Sequence[str] = ()) -> list[Ac
         InputError: no such measure (names those there are).
     """
     found, known = [], dict[str, None]()
-    for family in runs[0].families:
-        sides = [{rung.name: rung for rung in run.of(family.name)} for run in runs]
+    for family, rungs in _kinds(runs):
+        sides = [{rung.name: rung for rung in side} for side in rungs]
         measures = _measures(family, [rung for side in sides for rung in side.values()])
         known |= dict.fromkeys(column.title for column in measures)
         for column in _wanted(measures, columns)[: None if columns else 1]:

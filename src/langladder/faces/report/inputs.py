@@ -103,7 +103,7 @@ class Entry(Generic[P_co]):
     """A rung as the report tells of it: its page, and what is beside it.
 
     Attributes:
-        alias: its name among others, where one of another family has the same.
+        alias: its name among others, where one of another family has the same; family: its own, among these.
         predictions: what it said of the first test items, where its family has such a table.
         settings: of its class, by name, and arrays: shapes of its weights, by name, where its model is at hand.
         inside: whether it is a part of another rung: its input embedding.
@@ -114,6 +114,7 @@ class Entry(Generic[P_co]):
     timing: Timing = field(default_factory=Timing)
     curve: tuple[CurvePoint, ...] = ()
     alias: str = ""
+    family: str = ""
     predictions: Sequence[Prediction] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     arrays: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -161,7 +162,7 @@ def with_unique_names(families: Mapping[str, Sequence[Entry[P]]]) -> list[Entry[
     for family, rungs in families.items():
         for rung in rungs:
             name = f"{family}_{rung.name}" if rung.name in found else rung.name
-            found[name] = replace(rung, alias=name if name != rung.page.name else "")
+            found[name] = replace(rung, alias=name if name != rung.page.name else "", family=family)
     return list(found.values())
 
 
@@ -216,6 +217,24 @@ class ReportInputs:
     def of(self, family: str) -> Sequence[Entry[Any]]:
         """The rungs of a family."""
         return self.rungs.get(family, ())
+
+    @property
+    def kinds(self) -> list[tuple[AnyFamily, list[Entry[Any]]]]:
+        """What stands in one table: rungs that start from others, and those that do not.
+
+        A family, the first of its group, with the rungs of all families of the group, in order of history.
+        """
+        found: dict[str, list[AnyFamily]] = {}
+        for family in self.families:
+            found.setdefault(family.group, []).append(family)
+        rungs = {
+            group: {one.name: self.of(one.name) for one in some if self.of(one.name)} for group, some in found.items()
+        }
+        return [
+            (found[group][0], with_unique_names(own) if len(own) < 2 else in_history(with_unique_names(own)))
+            for group, own in rungs.items()
+            if own
+        ]
 
     def rungs_with(self, family: str, page: type[P]) -> list[Entry[P]]:
         """The rungs of all families whose pages are of a kind, for the first family that has any; none for the others.

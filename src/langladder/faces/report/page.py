@@ -112,15 +112,15 @@ def sections(inputs: ReportInputs, advised: Sequence[Advice]) -> Iterator[Sectio
 
 
 def _curves(inputs: ReportInputs) -> Iterable[Picture]:
-    for family in inputs.families:
-        if drawn := curves_plot(inputs.of(family.name), family.name, family.title):
+    for family, rungs in inputs.kinds:
+        if drawn := curves_plot(rungs, family.name, family.title):
             yield drawn_lines(drawn, family.title)
-    for family in inputs.families:
-        if drawn := bleu_curves_plot(inputs.of(family.name), family.name, partial(family_loss, family)):
+    for family, rungs in inputs.kinds:
+        if drawn := bleu_curves_plot(rungs, family.name, partial(family_loss, family)):
             yield drawn_lines(drawn, f"{family.title}: BLEU of greedy translations")
-        if drawn := entity_curves_plot(inputs.of(family.name), family.name, partial(family_loss, family)):
+        if drawn := entity_curves_plot(rungs, family.name, partial(family_loss, family)):
             yield drawn_lines(drawn, f"{family.title}: entity F₁ of the validation sentences")
-        if drawn := reward_curves_plot(inputs.of(family.name), family.name, partial(family_loss, family)):
+        if drawn := reward_curves_plot(rungs, family.name, partial(family_loss, family)):
             yield drawn_lines(drawn, f"{family.title}: reward of answers to validation prompts")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
 from langladder.evaluation.predictions import Prediction
 from langladder.faces.report.inputs import Entry, ReportInputs
@@ -34,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a family; `by_loss` where nothing is right or wrong."""
+    """The rows of a kind of rung; `by_loss` where nothing is right or wrong."""
 
     name: str
     title: str
@@ -46,13 +47,15 @@ class Table:
 
 def sections(inputs: ReportInputs) -> Iterable[Section]:
     """One, of every family that has predictions."""
-    tables = [table for family in inputs.families if (table := _table(inputs, family.name, family.title, family.side))]
+    tables = [
+        table for family, rungs in inputs.kinds if (table := _table(rungs, family.name, family.title, family.side))
+    ]
     if tables:
         yield Section("predictions", "Predictions for the test items", "predictions.html.j2", {"tables": tables})
 
 
-def _table(inputs: ReportInputs, family: str, title: str, side: str) -> Table | None:
-    rungs = [rung for rung in inputs.of(family) if rung.predictions]
+def _table(rungs: Sequence[Entry[Any]], family: str, title: str, side: str) -> Table | None:
+    rungs = [rung for rung in rungs if rung.predictions]
     if not rungs:
         return None
     rows = [row for rung in rungs for row in _rows(rung)]

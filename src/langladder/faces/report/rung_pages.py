@@ -24,6 +24,7 @@ from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.predictions import chosen, cut
 from langladder.faces.report.section import Column, Section, family_columns
 from langladder.faces.report.steps import step
+from langladder.faces.report.tables import anchor
 from langladder.families.family import AnyFamily
 
 IDEA, SAMPLES, MISTAKES, CHANGES = 3, 3, 3, 6
@@ -137,11 +138,6 @@ def _kind(family: AnyFamily, inputs: ReportInputs, claims: Mapping[tuple[str, st
         pages.append(_page(rung, before, columns, anchor(own.name, rung.page.name), own.guide, grown, about))
     sides = SIDES.get(family.side, (family.side, None))
     return Kind(family.title, sides, pages, claim_views(claims.get((family.name, ""), [])))
-
-
-def anchor(family: str, name: str) -> str:
-    """Where a rung's page begins."""
-    return f"rung-{family}-{name}"
 
 
 def _page(

@@ -57,11 +57,17 @@ class Heading:
 
 @dataclass(frozen=True)
 class Row:
-    """A rung and its cells, one a column; the year of its method; what it is given that others are not."""
+    """A rung and its cells, one a column; the year of its method; what it is given that others are not.
+
+    Attributes:
+        place: the anchor of its own part of the page. run: its run in MLflow, if it is known.
+    """
 
     name: str
     title: str
     cells: list[Cell]
+    place: str
+    run: str | None
     approach: str = ""
     year: int | None = None
     also_given: str = ""
@@ -69,7 +75,7 @@ class Row:
 
 @dataclass(frozen=True)
 class LadderTable:
-    """All rungs of one family in the order of the ladder; `note` says what ± covers."""
+    """All rungs of a kind in the order of the ladder; `note` says what ± covers."""
 
     family: str
     title: str
@@ -88,12 +94,16 @@ class LadderTable:
         return [(name, [row for row in self.rows if row.approach == name]) for name in names]
 
 
+def anchor(family: str, name: str) -> str:
+    """Where a rung's own part of the page begins."""
+    return f"rung-{family}-{name}"
+
+
 def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
-    """The ladder: a table a family that has columns and rungs."""
+    """The ladder: a table for each kind of rung that has columns."""
     tables = []
-    for family in inputs.families:
-        rungs = inputs.of(family.name)
-        if rungs and (columns := family_columns(family, [rung.page for rung in rungs])):
+    for family, rungs in inputs.kinds:
+        if columns := family_columns(family, [rung.page for rung in rungs]):
             tables.append(_table(family.name, family.title, columns, rungs))
     return tables
 
@@ -127,9 +137,17 @@ def _table(family: str, title: str, columns: Sequence[Column[Any]], rungs: Seque
         margins=any(one is not None for beside in margins for one in beside),
     )
     rows = [
-        Row(rung.name, rung.title, [column[i] for column in cells], rung.approach, about.year, about.also_given)
+        Row(
+            rung.name,
+            rung.title,
+            [column[i] for column in cells],
+            anchor(rung.family, rung.page.name),
+            rung.timing.run,
+            rung.approach,
+            rung.metadata.year,
+            rung.metadata.also_given,
+        )
         for i, rung in enumerate(rungs)
-        for about in [rung.metadata]
     ]
     headings = [Heading(c.title, c.explanation, c.better, c.brief) for c, _ in measured]
     return LadderTable(family, title, headings, rows, note)
