@@ -205,7 +205,7 @@ def _as_listed(family: str) -> Any:
     names = params.conf_names(family)
     if not families()[family].bases:
         return names
-    return {name: {"base": read_yaml(ROOT / "conf" / family / f"{name}.yaml")["base"]} for name in names}
+    return {name: {"base": read_yaml(params.conf_file(family, name))["base"]} for name in names}
 
 
 def _sized(config: Any) -> dict[str, str | int]:

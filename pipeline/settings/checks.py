@@ -152,19 +152,23 @@ def warn(lines: Iterable[str]) -> None:
 
 
 def _unknown(key: str, group: str, name: str, where: str = "in params.yaml") -> list[str]:
-    names = params.conf_names(group)
+    names, folder = params.conf_names(group), params.conf_folder(group)
     if name in names:
         return []
     near = get_close_matches(name.rpartition("/")[2], names, n=3, cutoff=0.5)
-    if near:
-        say = f"the nearest: {', '.join(near)}; all: conf/{group}/"
+    beside = [one for one in families().values() if one.group == folder]
+    other = [one for one in beside if name in params.conf_names(one.name)]
+    if other:
+        say = f"it is a rung of {other[0].name}, listed in {other[0].listed}; all: conf/{folder}/"
+    elif near:
+        say = f"the nearest: {', '.join(near)}; all: conf/{folder}/"
     elif not names:
         packages = ", ".join(plugins.listed()) or "none"
-        say = f"there is none, neither in conf/{group}/ nor in a package of params.yaml: plugins (listed: {packages})"
+        say = f"there is none, neither in conf/{folder}/ nor in a package of params.yaml: plugins (listed: {packages})"
     elif len(names) <= FEW:
-        say = f"there are {', '.join(names)} (conf/{group}/)"
+        say = f"there are {', '.join(names)} (conf/{folder}/)"
     else:
-        say = f"see conf/{group}/ for what there is"
+        say = f"see conf/{folder}/ for what there is"
     return [f"{key}: {name!r} is not a choice: {say}; change it {where}"]
 
 

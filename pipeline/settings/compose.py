@@ -45,6 +45,7 @@ def prepare(chosen: params.Choices, left_out: Sequence[str] = ()) -> None:
 
     - `families`: the default rung of each family, so that `lm=gpt` can choose another; none where its package is not
       listed;
+    - the rungs of a family whose files are in another's folder, as a group of their own: `tune=gpt_longer`;
     - `params`: the choices and values of params.yaml, and changes/<family>/<rung>: its changes to single rungs, which
       `families` adds to the chosen rung;
     - the functions that files of conf/ use. `${steps:400}` is 400 at size small, more or fewer at other sizes.
@@ -56,6 +57,9 @@ def prepare(chosen: params.Choices, left_out: Sequence[str] = ()) -> None:
     """
     store = ConfigStore.instance()
     known = {name: params.conf_names(name) for name in families()}
+    for one in families().values():
+        for name in known[one.name] if one.group != one.name else ():
+            store.store(name, {"defaults": [{f"/{one.group}@_here_": name}]}, group=one.name)
     defaults = [{name: one.default if one.default in known[name] else None} for name, one in families().items()]
     changes = [{f"optional {CHANGES}/{family}@{family}": f"${{{family}}}"} for family in families()]
     store.store("families", {"defaults": [*defaults, *changes]}, package="_global_")

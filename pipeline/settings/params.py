@@ -4,6 +4,7 @@ The same values reach every entry point: `dvc repro` and `dvc exp run -S` throug
 `python -m pipeline.<stage> -m …` through `pipeline.settings.stage`, where a preset and the command line override them.
 """
 
+import re
 import subprocess
 from collections.abc import Collection
 from contextlib import suppress
@@ -455,23 +456,40 @@ def conf_path(name: str) -> Path:
     return next((file for file in files if file.is_file()), files[0])
 
 
+def conf_folder(group: str) -> str:
+    """The folder in conf/ of a group or a family; families of a group share one."""
+    return families()[group].group if group in families() else group
+
+
 def conf_file(group: str, name: str) -> Path:
     """The file of a choice, of the project or else of a plugin."""
-    own = conf_path(f"{group}/{name}.yaml")
-    return own if own.is_file() else plugin_files().get((group, name), own)
+    folder = conf_folder(group)
+    own = conf_path(f"{folder}/{name}.yaml")
+    return own if own.is_file() else plugin_files().get((folder, name), own)
 
 
 def shown_file(group: str, name: str) -> str:
     """The path of a choice's file, as messages name it: its place in the project, unless a plugin has it."""
     file = conf_file(group, name)
-    return str(display_path(file)) if file in plugin_files().values() else f"conf/{group}/{name}.yaml"
+    return str(display_path(file)) if file in plugin_files().values() else f"conf/{conf_folder(group)}/{name}.yaml"
 
 
 def conf_names(group: str) -> list[str]:
-    """Names in conf/<group>/, here and in plugins."""
-    files = [file for folder in conf_folders() for file in (folder / group).glob("*.yaml")]
+    """Names of the choices of a group or the rungs of a family, here and in plugins.
+
+    Of a folder that families share, the rungs with a base belong to one of them, the others to the other.
+    """
+    folder = conf_folder(group)
+    files = [file for above in conf_folders() for file in (above / folder).glob("*.yaml")]
     own = {file.stem for file in files if not file.name.startswith(".")}  # of file managers and editors
-    return sorted(own | {name for of, name in plugin_files() if of == group})
+    names = sorted(own | {name for of, name in plugin_files() if of == folder})
+    if group not in families() or sum(family.group == folder for family in families().values()) == 1:
+        return names
+    return [name for name in names if _has_base(conf_file(group, name)) == bool(families()[group].bases)]
+
+
+def _has_base(file: Path) -> bool:
+    return re.search(rb"^base:", file.read_bytes(), re.MULTILINE) is not None
 
 
 def listed_plugins() -> list[str]:

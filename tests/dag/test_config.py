@@ -255,6 +255,7 @@ def test_rung_files_are_named_as_their_rungs_and_their_classes_exist(group: str)
     for name in params.conf_names(group):
         value = yaml.safe_load(params.conf_file(group, name).read_text())
         assert value["name"] == name
+        assert ("base" in value) == bool(families()[group].bases)
         assert "_target_" not in value or hasattr(locate(value["_target_"]), "Config")
 
 
@@ -315,6 +316,7 @@ BAD_VALUES: list[tuple[dict[str, Any], list[str]]] = [
     ),
     ({"filter": "everything"}, ["filter: 'everything' is not a choice", "gpt3", "conf/filter/"]),
     ({"precision": "fp16", "lms": ["lstm"]}, ["precision", "fp16", "bf16"]),
+    ({"lms": ["gpt_longer"]}, ["lms: 'gpt_longer' is not a choice: it is a rung of tune, listed in tunes", "conf/lm/"]),
     ({"size": "enormous"}, ["size: 'enormous' is not a choice", "base", "conf/size/", "in params.yaml"]),
     (
         {"lms": ["lstm", "lstn"]},

@@ -88,6 +88,6 @@ def test_a_stage_runs_a_module_of_the_pipeline() -> None:
 
 @pytest.mark.parametrize("group", ["embedding", "lm", "translator", "captioner", "transcriber"])
 def test_every_rung_has_an_approach(group: str) -> None:
-    for file in sorted((ROOT / "conf" / group).glob("*.yaml")):
-        target = settings(group, file.stem)["_target_"]
-        assert locate(target).approach, f"{target} (of {file.name}) says no approach, under which the report shows it"
+    for name in params.conf_names(group):
+        target = settings(group, name)["_target_"]
+        assert locate(target).approach, f"{target} (of {name}) says no approach, under which the report shows it"

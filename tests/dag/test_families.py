@@ -25,9 +25,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     rungs = {"embeddings": ["svd", "skipgram"], "tunes": CHAIN, "translators": [], "claims": ["gradient_flow"]}
     smallest(folder, data=LADDER["data"], **rungs)
     for name in CHAIN:
-        text = (folder / "conf" / "tune" / "gpt_longer.yaml").read_text()
+        text = (folder / "conf" / "lm" / "gpt_longer.yaml").read_text()
         text = text.replace("gpt_longer", name).replace("base: lm/gpt", f"base: {CHAIN[name]['base']}")
-        (folder / "conf" / "tune" / f"{name}.yaml").write_text(text)
+        (folder / "conf" / "lm" / f"{name}.yaml").write_text(text)
     (folder / "input" / "vectors").mkdir(parents=True, exist_ok=True)
     run(folder, "git", "add", "-A")
     run(folder, "git", "commit", "-qm", "a chain")

@@ -51,7 +51,7 @@ def test_a_chain_is_allowed() -> None:
         ("lm/lstm", ["'lm/lstm' is not listed in lms"]),
         ("novel/x", ["'novel/x'", "must be one of lm, tune, embedding"]),
         ("translator/attention", ["'translator/attention'", "must be one of lm, tune, embedding"]),
-        ("lm/kneser_ney", ["'lm/kneser_ney': a KneserNey is counted", "conf/tune/gpt_longer.yaml"]),
+        ("lm/kneser_ney", ["'lm/kneser_ney': a KneserNey is counted", "conf/lm/gpt_longer.yaml"]),
         ("embedding/skipgram", ["word vectors are not a network", "_target_"]),
         ("tune/gpt_longer", ["in a cycle", "tune/gpt_longer → tune/gpt_longer"]),
         ("gpt", ["tunes.gpt_longer.base", "'gpt'"]),
@@ -87,7 +87,7 @@ def test_a_student_runs_after_its_teacher() -> None:
 def test_a_base_of_another_architecture_is_refused() -> None:
     message = refused(tunes={"lstm_skipgram": {"base": "lm/gpt"}, "knn_lm": {"base": "lm/kneser_ney"}})
     assert "it is a KneserNey, and no base of a KNNLM" in message
-    assert "it is a GPT, but the rung is a RecurrentLM" in message and "conf/tune/lstm_skipgram.yaml" in message
+    assert "it is a GPT, but the rung is a RecurrentLM" in message and "conf/lm/lstm_skipgram.yaml" in message
 
 
 def test_a_base_that_speaks_other_tokens_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_a_base_that_speaks_other_tokens_is_refused(monkeypatch: pytest.MonkeyPa
     ("base", "model", "said"),
     [
         ("lm/kneser_ney", {}, ["it is a KneserNey", "a GPTClassifier starts from a GPT of the families lm and tune"]),
-        ("embedding/skipgram", {}, ["it is a Word2Vec", "conf/classifier_transfer/gpt_fine_tuned.yaml"]),
+        ("embedding/skipgram", {}, ["it is a Word2Vec", "conf/classifier/gpt_fine_tuned.yaml"]),
         ("lm/gpt", {"layers_transferred": 99}, ["layers_transferred=99, but its base has 2 layers"]),
         ("lm/gpt", {"body": {"width": 8}}, ["model.body comes from the base; leave it out"]),
         ("tune/lstm_skipgram", {}, ["it is a RecurrentLM"]),

@@ -97,7 +97,8 @@ def test_what_a_preset_cannot_be_is_said(project: Path) -> None:
     [
         ("python -m pipeline.tr", "pipeline.train"),
         ("python -m pipeline.measure pro", "probe prompt"),
-        ("python -m pipeline.train lm lm=gpt_", "lm=gpt_adaptive lm=gpt_experts lm=gpt_sinusoidal lm=gpt_sparse"),
+        ("python -m pipeline.train lm lm=gpt_s", "lm=gpt_sinusoidal lm=gpt_sparse"),
+        ("python -m pipeline.train tune tune=gpt_", "tune=gpt_longer"),
         ("python -m pipeline.train lm lm=gpt lm.model.he", "lm.model.heads="),
         ("python -m pipeline.train lm +preset=q", "+preset=quick"),
         ("python -m pipeline.tokenize siz", "size. size="),

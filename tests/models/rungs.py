@@ -7,14 +7,13 @@ import yaml
 from hydra import initialize_config_dir
 
 from langladder.ground.schema import locate
-from pipeline import ROOT
 from pipeline.settings import params, schema
 from pipeline.settings.compose import Compositions, conf_folder
 
 
 def classes(family: str) -> dict[str, type[Any]]:
     """Rung → its class. Tests are collected by them: nothing is composed for that."""
-    files = {name: ROOT / "conf" / family / f"{name}.yaml" for name in params.conf_names(family)}
+    files = {name: params.conf_file(family, name) for name in params.conf_names(family)}
     return {name: locate(yaml.safe_load(file.read_text(encoding="utf-8"))["_target_"]) for name, file in files.items()}
 
 
@@ -27,7 +26,7 @@ def models(family: str) -> dict[str, Any]:
     with initialize_config_dir(conf_folder(), version_base="1.3"):
         compositions = Compositions.prepared(tiny)
         for name in names:
-            file = f"conf/{family}/{name}.yaml"
+            file = str(params.conf_file(family, name))
             rung: Any = schema.checked_rung(family, compositions.rung(family, name), lambda _, file=file: file)
             found[name] = rung.model
     return found

@@ -327,7 +327,7 @@ def test_what_the_run_says_of_its_job(checkout: Path, job: Any) -> None:
 def test_settings_of_every_file_have_names_that_mlflow_takes(family: str) -> None:
     from mlflow.utils.validation import _validate_param_name
 
-    for file in (ROOT / "conf" / family).glob("*.yaml"):
+    for file in [params.conf_file(family, name) for name in params.conf_names(family)]:
         rung = {key: value for key, value in yaml.safe_load(file.read_text()).items() if key != "defaults"}
         said = run_facts.parameters(run_facts.Job(family, "stage", {family: rung, "seed": 1}, "f", {}))
         for name in said:

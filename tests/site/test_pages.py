@@ -36,7 +36,7 @@ def test_every_rung_of_conf_stands_in_the_story(family: str) -> None:
         said = yaml.safe_load(conf_file(family, name).read_text(encoding="utf-8"))
         part = page.split(f"{{#{story.anchor(name)}}}")[1].split("\n## ")[0]
         assert f"## {said['title']}, {said['year']}" in page
-        assert f"conf/{family}/{name}.yaml" in part
+        assert f"conf/{families()[family].group}/{name}.yaml" in part
         module = titles.module_of(family, story.settings(family, name))
         assert module and docstring(module) and module in part
         assert ("last run:*" if families()[family].trained else "*Measured") in part

@@ -1,10 +1,10 @@
 """Bodies from files in conf/, pre-trained once per experiment, and rungs that start from them.
 
     defaults:
-      - /encoder@settings.bodies.bert: bert_mini                     the files of conf/encoder, conf/lm
-      - /classifier_transfer@settings.rungs.bert: bert_fine_tuned    and conf/classifier_transfer
+      - /encoder@settings.bodies.bert: bert_mini            the files of conf/encoder, conf/lm
+      - /classifier@settings.rungs.bert: bert_fine_tuned    and conf/classifier
     settings:
-      bodies: {bert: {model: {width: 64}}}                           changes to these files
+      bodies: {bert: {model: {width: 64}}}                  changes to these files
 
 A rung starts from the body of its kind, independent of the base in its file. Bodies are trained on the training text
 and, with `task_texts`, on the training texts of the labels, without the labels. For training and fine-tuning see
@@ -70,7 +70,7 @@ class BodyRung(Config):
 
 
 class GrownRung(ClassifierRung):
-    """A file of conf/classifier_transfer whose body is a network."""
+    """A file of conf/classifier whose body is a network."""
 
     base: str  # only used on the ladder
 

@@ -303,7 +303,7 @@ class Family(Generic[Settings]):
     def rung_class(self, value: Values) -> type[Configured]:
         """The class of a rung's file."""
         if "_target_" not in value:
-            file = f"conf/{self.name}/{value.get('name')}.yaml"
+            file = f"conf/{self.group}/{value.get('name')}.yaml"
             raise InputError(f"{self.name}._target_: missing; name the rung's class in {file}")
         kind: type[Configured] = locate(value["_target_"])
         return kind

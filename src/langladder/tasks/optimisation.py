@@ -226,7 +226,7 @@ class TrainingConfig(Config):
         if self.lora is not None and (base is None or base.startswith("embedding/")):
             raise ValueError(
                 "training.lora: only for rungs that start from another rung's network; set it to null, or choose such "
-                "a rung, for example of conf/classifier_transfer"
+                "a rung, for example conf/classifier/bert_lora.yaml"
             )
         if seeds > 1 and self.devices * self.nodes > 1:
             raise ValueError(

@@ -36,7 +36,7 @@ class SequenceTraining(TrainingConfig):
         if self.distil is not None and (model is None or base is None):
             raise ValueError(
                 "training.distil: only for rungs with a base, their teacher, and a network of their own (_target_, "
-                "model), such as conf/tune/lstm_distilled.yaml; set it to null"
+                "model), such as conf/lm/lstm_distilled.yaml; set it to null"
             )
         context = getattr(model, "context", None)
         if context is not None and self.sequence_length > context:
@@ -44,7 +44,7 @@ class SequenceTraining(TrainingConfig):
 
 
 class LMTrainingConfig(SequenceTraining):
-    """Training settings of language models. A rung of conf/tune can have a teacher."""
+    """Training settings of language models. A rung with a base can have it as teacher."""
 
     batch_size: int = Field(default=32, ge=1, le=2**20)
     """Parallel streams (recurrent) or windows (bounded context) per step. With model.rows=documents, as many documents
@@ -257,7 +257,7 @@ class TranslationTuning(TranslationTraining):
 
 
 class MaskedTraining(SequenceTraining):
-    """Pre-training settings of encoders. A rung of conf/encoder_transfer can have a teacher."""
+    """Pre-training settings of encoders. A rung with a base has it as teacher."""
 
     batch_size: int = Field(default=32, ge=1)
     """Rows per step."""

@@ -52,7 +52,7 @@ from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.specials import BOS, EOS
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
-from pipeline import ROOT
+from pipeline.settings.params import conf_file, conf_names
 from pipeline.tracking.models import write_copy, write_description
 from tests.models.spoken import saved_instructed
 
@@ -333,8 +333,8 @@ UNASKED = {"captioner", "transcriber"}
 def test_every_rung_that_leaves_a_model_has_a_kind() -> None:
     without = []
     for name, family in families().items():
-        for file in sorted((ROOT / "conf" / name).glob("*.yaml")) if family.trained else []:
-            target = yaml.safe_load(file.read_text()).get("_target_")
+        for rung in conf_names(name) if family.trained else []:
+            target = yaml.safe_load(conf_file(name, rung).read_text()).get("_target_")
             if target is None or target.startswith("langladder.embeddings."):
                 continue
             kind = kind_of_class(locate(target))

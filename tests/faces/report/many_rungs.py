@@ -21,7 +21,7 @@ from small_run_files import (
 )
 
 from langladder.faces.report.inputs import CurvePoint, Entry, Meta, ReportInputs, RungMetadata, Stage, Timing
-from pipeline import ROOT
+from pipeline.settings import params
 
 APPROACHES = {
     "lm": ["n-grams", "feed-forward", "recurrent", "convolutional", "Transformer"],
@@ -34,7 +34,7 @@ WORDS = ["king", "国王", "المدينة", "a_rather_long_word_that_nobody_bre
 
 def listed(group: str) -> list[tuple[str, str, str]]:
     """(name, title, approach) of every rung that conf/ has."""
-    files = sorted((ROOT / "conf" / group).glob("*.yaml"))
+    files = [params.conf_file(group, name) for name in params.conf_names(group)]
     rungs = [yaml.safe_load(file.read_text(encoding="utf-8")) for file in files]
     names = APPROACHES[group]
     return [(rung["name"], rung["title"], names[i * len(names) // len(rungs)]) for i, rung in enumerate(rungs)]

@@ -26,7 +26,7 @@ from langladder.faces.report.inputs import Stage
 from langladder.faces.report.plots import drawing, new_figure
 from langladder.families import families
 from langladder.ground.errors import InputError
-from pipeline import ROOT
+from pipeline.settings import params
 
 READS = {"ppo": {"reads": "models/reward/reward"}, "dpo": {"reads": "data/preferences/sft"}}
 
@@ -134,8 +134,8 @@ def full_ladder() -> tuple[dict[str, str], dict[str, str]]:
     """Titles and bases of every rung of conf/ that grows, and of those that they grow from."""
     titles, bases = {}, {}
     for family in families():
-        for file in sorted((ROOT / "conf" / family).glob("*.yaml")):
-            said = yaml.safe_load(file.read_text(encoding="utf-8"))
+        for name in params.conf_names(family):
+            said = yaml.safe_load(params.conf_file(family, name).read_text(encoding="utf-8"))
             titles[f"{family}/{said['name']}"] = said["title"]
             if "base" in said:
                 bases[f"{family}/{said['name']}"] = said["base"]

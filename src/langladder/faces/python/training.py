@@ -119,8 +119,7 @@ def train(
 
     Args:
         rung: a name of conf/lm, conf/embedding or conf/encoder (with `text`), conf/translator (`pairs`),
-            conf/classifier (`labels`), conf/tagger (`tags`), conf/reader (`questions`); with `base` also of
-            conf/classifier_transfer, conf/tagger_transfer, conf/reader_transfer.
+            conf/classifier (`labels`), conf/tagger (`tags`), conf/reader (`questions`).
         text: a file or folder, as `corpus: text` reads it, or lines.
         pairs: a file or folder, as `parallel: text` reads it, or (source, target) pairs.
         labels: a file or folder, as `labels: text` reads it, or (text, label) pairs; of multi-label texts (text, list
@@ -128,7 +127,7 @@ def train(
         tags: a file or folder, as `tags: columns` reads it, or sentences of (word, tag) pairs.
         questions: a file or folder, as `questions: squad` reads it, or (paragraph, question, answer) triples, the
             answer must be a part of the paragraph; or dictionaries with context, question, answers and options.
-        base: the model that a rung of conf/*_transfer starts from, or its folder: an encoder, word vectors, …
+        base: the model that a rung with `base` in its file starts from, or its folder: an encoder, word vectors, …
         size: tiny, small, medium or base: the numbers of conf/size.
         steps: of rungs that are trained by gradient, in place of the rung's epochs; None: the rung's default.
         seed: every random choice follows from it.
