@@ -211,7 +211,7 @@ def test_code_that_the_docs_name_is_there() -> None:
     """A dotted name in backticks is code of ours, a setting, another library's, a guide's example or a file."""
     other = {"KeyedVectors", "datasets", "http", "hydra", "item", "mlflow", "numpy", "plots", "task", "torch"}
     file = re.compile(
-        r"\.(bin|conll|de|en|env|jsonl?|lock|md|ndjson|onnx|parquet|py|safetensors|svg|toml|tsv|txt|vec|yaml|zh)$"
+        r"\.(bin|conll|de|en|env|jsonl?|lock|md|ndjson|onnx|parquet|py|safetensors|svg|toml|tsv|txt|vec|ya?ml|zh)$"
     )
     pairs, settings = defined_pairs(), settings_words()
     fields = {name for _, name in pairs}
