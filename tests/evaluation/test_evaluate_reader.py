@@ -28,14 +28,14 @@ class Told(Reader):
     approach = "told"
 
     def __init__(self, answers: list[Found], chooses: bool = False) -> None:
-        self.answers, self._chooses = answers, chooses
+        self.fixed, self._chooses = answers, chooses
 
     @property
     def chooses(self) -> bool:
         return self._chooses
 
     def candidates(self, questions, count):  # noqa: ARG002
-        return [[one] if one.text else [] for one in self.answers]
+        return [[one] if one.text else [] for one in self.fixed]
 
     def number_of_parameters(self) -> int:
         return 7
