@@ -1,4 +1,4 @@
-"""For tests of what reads files: valid files made strange, and a bound on the memory that reading one may take.
+"""For tests of readers: damaged files, and a limit on the memory for reading one.
 
 Quick by default; `HYPOTHESIS_PROFILE=thorough pytest -k fuzz` looks longer.
 """

@@ -1,4 +1,4 @@
-"""What a process of its own holds at most while it works on millions of random words."""
+"""The peak memory of a process that works on millions of random words."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A classifier whose answers are given, for tests of what is computed from them."""
+"""A classifier with fixed answers, for tests of figures that are computed from them."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a finished ladder has beside its language models: readers, translators, vectors, figures, curves, lineage."""
+"""Files of a finished ladder besides its language models: readers, translators, vectors, figures, curves, lineage."""
 
 import json
 from pathlib import Path

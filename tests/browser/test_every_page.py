@@ -1,4 +1,4 @@
-"""Every page of the explorer: nothing goes wrong, for any eye, width, hand; a link brings back what was asked."""
+"""Every page of the explorer: accessibility, widths, keyboard; a link restores the request."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""microworld's instructions: what is drawn, how it is cut into splits, and preferences with noise."""
+"""microworld's instructions: the draws, the splits, and preferences with noise."""
 
 import re
 from collections import Counter, defaultdict

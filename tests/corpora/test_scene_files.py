@@ -1,4 +1,4 @@
-"""Scenes on disk: what is drawn comes back, the same bytes for the same settings, and nothing else is read."""
+"""Scenes on disk: round trip, the same bytes for the same settings, other files are refused."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""microworld's stories as files of the pipeline: what is in them, and that the truth beside them is theirs."""
+"""microworld's stories as files of the pipeline: their content, and the exact probabilities stored with them."""
 
 import json
 import math

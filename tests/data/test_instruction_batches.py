@@ -1,4 +1,4 @@
-"""Batches of dialogues and of rankings by hand: what is read, what is learnt, which pairs there are."""
+"""Batches of dialogues and of rankings by hand: inputs, targets, pairs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Gaps: how many, which, what is shown in their place; rows and pairs of texts; pure functions of seed and step."""
+"""Masking: the number of gaps, their positions, their inputs; rows and pairs; pure functions of seed and step."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Rollouts: batched as drawn one by one, the log-probabilities of what was drawn, where responses end."""
+"""Rollouts: batched equals one by one, log-probabilities of the drawn tokens, ends of responses."""
 
 import math
 
@@ -29,7 +29,7 @@ NEW = 6
 
 
 def make(kind: str) -> NeuralLanguageModel:
-    """A network whose next tokens differ in how likely they are."""
+    """A network whose next tokens have different probabilities."""
     torch.manual_seed(3)
     model: NeuralLanguageModel
     if kind == "lstm":

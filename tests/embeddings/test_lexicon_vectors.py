@@ -1,4 +1,4 @@
-"""Lexicons: the file, distances, vectors and their formula, what they miss; NLTK's reading of WordNet agrees."""
+"""Lexicons: the file, distances, vectors and their formula, coverage; parity with NLTK on WordNet."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Post-processing: parity with scikit-learn's PCA, by hand, settings, what is refused."""
+"""Post-processing: parity with scikit-learn's PCA, by hand, settings, errors."""
 
 import numpy as np
 import pytest

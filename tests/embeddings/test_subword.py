@@ -1,4 +1,4 @@
-"""Subword vectors: the kernel against autograd, unseen words, files, and what they learn."""
+"""Subword vectors: the kernel against autograd, unseen words, files, learning."""
 
 from pathlib import Path
 from typing import Any

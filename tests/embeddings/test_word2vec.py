@@ -1,4 +1,4 @@
-"""word2vec's kernels: the same step as autograd, what the random draws follow, learning, determinism."""
+"""word2vec's kernels: the same step as autograd, distributions of the random draws, learning, determinism."""
 
 import math
 from collections import Counter

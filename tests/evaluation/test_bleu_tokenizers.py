@@ -1,4 +1,4 @@
-"""What BLEU counts as a word: chosen by how the target is written, and always what sacreBLEU itself counts."""
+"""The words that BLEU counts: chosen by the script of the target, in parity with sacreBLEU."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Judging answers: figures by hand, three sets of prompts, the distance to the base, best-of-n, what is left out."""
+"""Judging answers: figures by hand, three sets of prompts, the distance to the base, best-of-n, omitted prompts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -117,7 +117,7 @@ def test_a_page_is_read_back_and_its_figures_are_named_by_split(model: Instructe
 
 
 def test_what_the_best_of_fewer_answers_is_worth(model: InstructedGPT) -> None:
-    """n in powers of two and n itself; the last is what was chosen, the first what any answer is worth."""
+    """n in powers of two and n itself; the last value is that of the chosen answers, the first the mean of all."""
     scores = answering(model, n=6).scores(DIALOGUES)[0]
     assert [one.n for one in scores.by_n] == [1, 2, 4, 6]
     assert [one.kl for one in scores.by_n] == [round(best_of_n_kl(n), 6) for n in (1, 2, 4, 6)]

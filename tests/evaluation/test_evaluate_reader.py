@@ -27,8 +27,8 @@ class Told(Reader):
 
     approach = "told"
 
-    def __init__(self, answers: list[Found], chooses: bool = False) -> None:
-        self.fixed, self._chooses = answers, chooses
+    def __init__(self, fixed: list[Found], chooses: bool = False) -> None:
+        self.fixed, self._chooses = fixed, chooses
 
     @property
     def chooses(self) -> bool:

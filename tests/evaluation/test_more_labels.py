@@ -11,7 +11,7 @@ TEXTS = [125] * 3 + [250] * 3 + [500] * 2 + [1000]
 def drawn(
     seed: int, law: tuple[float, float, float], test: int = 1000, spread: float = 0.2
 ) -> tuple[MoreLabels, float]:
-    """What is foretold of models whose errors follow a law, and how accurate one trained on twice the texts is.
+    """The prediction for models whose errors follow a law, and the accuracy of one that is trained on twice the texts.
 
     Texts are hard or easy for all models.
     """

@@ -1,4 +1,4 @@
-"""Tables of predictions: what they hold, that they come back as they were, and the comparison of two by hand."""
+"""Tables of predictions: their rows, the round trip, and the comparison of two by hand."""
 
 import math
 from collections.abc import Sequence

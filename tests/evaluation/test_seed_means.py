@@ -92,7 +92,7 @@ def models(page: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 @pytest.mark.parametrize("family", families())
 def test_an_interval_stands_behind_its_figure(family: str) -> None:
-    """By which it is known whose it is, when the figure is the mean of several seeds."""
+    """The columns that identify a page when the figure is the mean of several seeds."""
     for model in models(families()[family].page()):
         before = ""
         for name, field in model.model_fields.items():

@@ -112,7 +112,7 @@ def test_it_runs_and_its_findings_can_be_shown(group: str, name: str, data: Data
 def test_the_same_seed_finds_the_same_however_slow_the_machine(
     group: str, name: str, data: Data, found: dict[str, Findings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What depends on the clock stands apart from what DVC tracks."""
+    """Measured times are not in the files that DVC tracks."""
     once = first(name, found, group, data)
     clock = time.perf_counter
     monkeypatch.setattr(time, "perf_counter", lambda: 1000 * clock())

@@ -1,4 +1,4 @@
-"""Findings: what is refused, how numbers are kept, how plots are drawn from data."""
+"""Findings: errors, numbers, plots."""
 
 import math
 import re

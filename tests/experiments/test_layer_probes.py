@@ -1,4 +1,4 @@
-"""Probes of layers: what the tasks' labels are, which states a word has, what the verdict follows."""
+"""Probes of layers: labels of the tasks, states of a word, verdicts by hand."""
 
 from collections import Counter
 from itertools import islice

@@ -182,7 +182,7 @@ def test_both_bodies_are_of_one_form_and_read_alike(data: Data, monkeypatch: pyt
 
 
 def test_the_checkpoints_are_of_one_training(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At each a copy is kept, which goes on learning no more; 0 is the network before its first step."""
+    """Each is a copy that is not trained further; 0 is the network before its first step."""
     kept: list[torch.Tensor] = []
 
     def watched(_: Any, body: Any, *, seed: int) -> dict[str, np.ndarray]:
@@ -234,7 +234,7 @@ def test_few_shots_by_size_follow_the_numbers(
 
 
 def test_few_shots_judge_nothing_where_one_task_is_not_learnt() -> None:
-    """However good the others are: a network below a blind guess there has not learnt what it is asked."""
+    """A network below a blind guess on one task has not learnt it, whatever the others' scores."""
     cells = {"16": sized(0.5, 0.5), "128": sized(0.6, 0.9, analogies=0.2)}
     findings = declared("few_shot_by_size", cells, BLIND)
     assert findings.holds is None and "Analogies in words, width 128 against baseline, 0.250, -0.050" in findings.reason

@@ -1,4 +1,4 @@
-"""Items of prompted tasks: what is drawn, what files may say, options, verdicts by hand."""
+"""Items of prompted tasks: drawn items, files, options, verdicts by hand."""
 
 from pathlib import Path
 from typing import Any, get_args

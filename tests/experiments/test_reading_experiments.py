@@ -1,4 +1,4 @@
-"""Claims about classifiers and taggers: what varies, what they are given, verdicts that follow the numbers."""
+"""Claims about classifiers and taggers: variants, inputs, verdicts by hand."""
 
 from pathlib import Path
 from typing import Any
@@ -190,7 +190,7 @@ def test_on_drawn_reviews_the_train_texts_hold_no_test_text(data: Data) -> None:
 
 
 def found(tree: tuple[float, float], sequence: tuple[float, float], noise: float = 0.0) -> Findings:
-    """Accuracy within what was trained, and beyond."""
+    """Accuracy within the trained lengths, and beyond."""
     cells = {
         title: {"within": [within] * 5, "beyond": [beyond + s * apart for s in (-1, 1, 0, 1, -1)]}
         for title, (within, beyond), apart in (("Tree-LSTM", tree, noise), ("LSTM", sequence, -noise))

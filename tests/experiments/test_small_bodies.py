@@ -1,4 +1,4 @@
-"""Bodies that experiments pre-train: the ladder's own steps, what is kept, and what starts from them."""
+"""Bodies that experiments pre-train: parity with the ladder, caching, fine-tuning."""
 
 from pathlib import Path
 from types import SimpleNamespace

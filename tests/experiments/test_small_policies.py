@@ -1,4 +1,4 @@
-"""Chains of GPT, SFT, reward model and policy: each link made once, none changed by the next; and what judges them."""
+"""Chains of GPT, SFT, reward model and policy: each model is trained once and not changed by the next; their scores."""
 
 from typing import Any
 

@@ -155,7 +155,7 @@ def test_context_golden_of_an_ngram_is_its_order(data: Data) -> None:
 
 @pytest.mark.parametrize("name", ["lstm", "gpt"])
 def test_context_is_causal_and_bounded(name: str, data: Data) -> None:
-    """What stands further back than c changes nothing; what stands inside does."""
+    """Tokens further back than c change nothing; tokens inside do."""
     text, model = data.stream("test"), LanguageModel.load(data.models[name])
     positions = context_length.positions(text, 16, 40, seed=1)
     ids = text.ids.copy()

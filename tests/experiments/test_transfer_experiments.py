@@ -1,4 +1,4 @@
-"""Claims of transfer: one pre-training for all, what starts from it, and verdicts that follow the numbers."""
+"""Claims of transfer: one pre-training for all, fine-tuning, verdicts by hand."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ COMPARED: dict[str, Any] = TRANSFER | {
 
 
 def ignore(_: str) -> None:
-    """Progress that nobody reads."""
+    """Discard the progress messages."""
 
 
 def measured(**accuracies: list[float]) -> Measured:

@@ -226,7 +226,7 @@ def test_half_of_the_sentences_choose_alpha_and_the_others_judge(data: Data) -> 
 
 
 def test_a_wider_beam_finds_what_the_model_prefers(data: Data) -> None:
-    """Without normalisation, the mean log-probability of what is found rises."""
+    """Without normalisation, the mean log-probability of the translations rises."""
     expect = [{"each": ["40"], "is": "better", "than": "1", "metric": "search", "margin": 0}]
     values = {"bases": ["transformer"], "vary": {"beam": [1, 40]}, "expect": expect, "seeds": 1, "alpha": 0.0}
     small = {"width": 16, "layers": 1, "max_steps": 30, "batch_tokens": 256, "test_sentences": 6}

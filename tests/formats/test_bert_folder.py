@@ -1,4 +1,4 @@
-"""BERT's folder for Hugging Face: what `transformers` computes from it, and reading it back."""
+"""BERT's folder for Hugging Face: parity with `transformers`, and the round trip."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Fine-tuned BERT for Hugging Face: the files, what cannot be held, and the same outputs in `transformers`."""
+"""Fine-tuned BERT for Hugging Face: files, unsupported heads, parity with `transformers`."""
 
 import json
 from pathlib import Path

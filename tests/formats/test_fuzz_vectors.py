@@ -67,7 +67,7 @@ def valid(kind: str) -> bytes:
 
 
 def account(kind: str, data: bytes, position: int, found: WordVectors, damage: Damage) -> None:
-    """What was read of a file of FIVE with a damaged byte: all of it, but what can be the byte's own doing."""
+    """Check vectors read from a file of FIVE with a damaged byte: only the effect of that byte may differ."""
     skipped = sum(damage.counts.values())
     assert len(found) + skipped == len(FIVE) and skipped <= 1
     rows = [row for row in range(5) if not skipped or FIVE.words[row] in found]

@@ -1,4 +1,4 @@
-"""Under lm-evaluation-harness a task has the scores that it has here. (`pip install lm-eval` beside the project.)"""
+"""Parity with lm-evaluation-harness. (It needs `pip install lm-eval` in the environment.)"""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""BERT and what is fine-tuned in ONNX: one graph for every number of rows and tokens, padding of any pattern."""
+"""BERT and fine-tuned models in ONNX: one graph for every number of rows and tokens, padding of any pattern."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is written whole or not at all, and whose: folders, links, devices, leftovers, permissions, full disks."""
+"""Atomic writes: folders, links, devices, leftovers, permissions, full disks."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Long work says what it does and how far it is, where somebody asked for it; short work and libraries keep quiet."""
+"""Progress of long work, where it is enabled; short work and libraries print nothing."""
 
 import io
 import re

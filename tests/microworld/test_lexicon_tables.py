@@ -1,4 +1,4 @@
-"""The tables of words: how many there are, which forms and roots may be the same, what they say of each other."""
+"""The tables of words: their number, forms and roots that may be equal, references between tables."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""Reviews: what composition makes of words, by hand; P(label | text) against all derivations of a text."""
+"""Reviews: composition by hand; P(label | text) against all derivations of a text."""
 
 import math
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""python -m microworld: what it draws, scores and refuses; what the package imports."""
+"""python -m microworld: draws, scores, errors; imports of the package."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""BERT: sizes of the papers, its door, packing, what is computed where something is read, saving, the gradient."""
+"""BERT: sizes of the papers, public methods, packing, states of selected positions, saving, the gradient."""
 
 from pathlib import Path
 from typing import Literal
@@ -112,7 +112,7 @@ def test_padding_changes_nothing() -> None:
 
 
 def test_a_mask_of_the_callers_may_have_holes() -> None:
-    """Packing goes by the mask, not by the end of a row: a hole is as if another's row had it."""
+    """Packing follows the mask, not the end of a row: the mask may have gaps."""
     model = make()
     tokens, mask = torch.tensor([[5, 6, 7, 8]]), torch.tensor([[True, True, False, True]])
     (one,) = model.hidden(tokens, mask=mask, layers=(-1,))

@@ -129,7 +129,7 @@ def test_gradient_reaches_every_parameter_that_is_not_frozen(
 def test_gradients_at_cls_alone_equal_those_of_the_full_computation(
     base: Path, pooling: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Loss and every gradient, what is dropped included: of the last layer only what `<cls>` needs is computed."""
+    """The last layer only computes what `<cls>` needs; loss, dropout and every gradient stay the same."""
     network = classifier(base, pooling=pooling, dropout=0.1, body_dropout=0.2).train()
     for rows in (SINGLES, PAIRS, SINGLES[:1]):  # padded, and not
         inputs, found = batch(network, rows), []

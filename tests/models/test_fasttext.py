@@ -1,4 +1,4 @@
-"""fastText's classifier: its hashes and features, gradients, both losses, saving, what is refused."""
+"""fastText's classifier: its hashes and features, gradients, both losses, saving, errors."""
 
 import json
 from pathlib import Path

@@ -39,7 +39,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def use(family: str, folder: Path) -> None:
-    """Load a folder, and ask what was loaded for something."""
+    """Load a folder and use the model."""
     if family == "vectors":
         vectors = read_vectors(folder)
         for word in vectors.words[:3]:

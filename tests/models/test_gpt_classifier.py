@@ -1,4 +1,4 @@
-"""GPT fine-tuned: the input forms by hand, the loss L3 by hand, what is transferred, padding, saving."""
+"""GPT fine-tuned: the input forms by hand, the loss L3 by hand, transferred layers, padding, saving."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -92,7 +92,7 @@ def test_loss_is_of_the_responses_only(tmp_path: Path) -> None:
 
 @every_body
 def test_packed_equals_single(settings, tmp_path: Path) -> None:
-    """Rows of other dialogues, more padding, another order: the states of a dialogue stay what they are alone."""
+    """The states of a dialogue do not depend on other rows, on padding or on the order of rows."""
     model, tokens = build(tmp_path, **settings), rows()
     for order in ([0, 1, 2], [2, 0, 1]):
         padded = torch.nn.functional.pad(tokens[order], (0, 5), value=PAD)
@@ -106,7 +106,7 @@ def test_packed_equals_single(settings, tmp_path: Path) -> None:
 
 @every_body
 def test_packed_states_of_selected_positions_equal_those_of_all(settings, tmp_path: Path) -> None:
-    """The others are not made in the last layer; states and gradients of those asked for stay what they are."""
+    """The last layer computes only the selected states; their values and gradients stay the same."""
     model, tokens = build(tmp_path, **settings), rows()
     chosen = (tokens != PAD) & (torch.arange(tokens.shape[1]) % 3 == 1)
     chosen[1] = False

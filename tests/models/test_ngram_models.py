@@ -118,7 +118,7 @@ def test_count_cut_offs_keep_exactly_the_frequent() -> None:
 
 
 def test_entropy_pruning_by_hand_golden() -> None:
-    """Stolcke's equation by exhaustive sums: what each trigram's loss costs, and that just the cheap ones go."""
+    """Stolcke's equation by exhaustive sums: the cost of removing each trigram; only the cheap ones are removed."""
     sentences = random_sentences(8, lines=80)
     threshold = 0.002
     whole, pruned = fitted("absolute", sentences, 3), fitted("absolute", sentences, 3, prune_entropy=threshold)

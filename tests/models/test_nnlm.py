@@ -1,4 +1,4 @@
-"""NNLM: the worked example with its right values, the window's edges, what pooling forgets."""
+"""NNLM: the worked example with its right values, the window's edges, pooling."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Readers that start from BERT and from GPT: rows and losses by hand, padding, windows, saving, what is refused."""
+"""Readers that start from BERT and from GPT: rows and losses by hand, padding, windows, saving, errors."""
 
 import json
 from pathlib import Path
@@ -191,7 +191,7 @@ def test_a_long_paragraph_is_read_through_windows(bases: dict[type[Any], Path]) 
 
 
 def test_answers_are_characters_of_the_paragraph_as_it_was_written(bases: dict[type[Any], Path]) -> None:
-    """Tokens that hold white space, unknown letters and parts of letters give back what stood there."""
+    """Tokens with white space, unknown letters and parts of letters map back to the original characters."""
     network = reader(BERTSpan, bases[BERTSpan])
     text = "  the  猫 sees\tthe dög!  "
     found = network.candidates([Question(text, "猫 ?")], 500)[0]

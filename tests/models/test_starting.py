@@ -1,4 +1,4 @@
-"""A network that begins with another's weights: all of them, or a refusal that names both and what differs."""
+"""Starting from the weights of another model: all are copied, or an error names both models and the difference."""
 
 from pathlib import Path
 from typing import Any

@@ -125,7 +125,7 @@ def test_excluded_words_are_left_out_on_a_gpu_too(monkeypatch: pytest.MonkeyPatc
 
 
 class Counted(TorchDispatchMode):
-    """Counts what is computed."""
+    """Counts the operations."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Taggers one by one: HMM and suffixes by hand, CRFsuite's own tags, windows, letters, what constraints forbid."""
+"""Taggers one by one: HMM and suffixes by hand, parity with CRFsuite, windows, letters, constraints."""
 
 import math
 from zlib import crc32
@@ -95,7 +95,7 @@ def test_golden_suffix_smoothing():
 
 
 def test_parity_of_feature_crf_with_crfsuite(tmp_path):
-    """Our chain over the weights says what CRFsuite itself says, path and marginals."""
+    """Our CRF with CRFsuite's weights has CRFsuite's path and marginals."""
     pycrfsuite = pytest.importorskip("pycrfsuite")
     train = tagged("the/D dog/N sleeps/V", "a/D cat/N sees/V the/D dogs/N", "dogs/N sleep/V", "fish/V the/D fish/N")
     tags = ["D", "N", "V"]

@@ -93,7 +93,7 @@ def own(package: str, file: str) -> bool:
 
 @pytest.mark.parametrize(("room", "extra"), [("src", ()), ("pipeline", ("pipeline",))])
 def test_what_the_library_and_the_pipeline_import_is_declared(room: str, extra: tuple[str, ...]) -> None:
-    """The wheel alone has what the library imports, in functions too, but for what is asked for by name."""
+    """The wheel requires what the library imports, in functions too, except optional packages."""
     found = imported(room)
     found = {key: left for key, files in found.items() if (left := [one for one in files if not own(key[0], one)])}
     required = {key: files for key, files in found.items() if not key[1]}
@@ -153,7 +153,7 @@ def required(lines: list[str]) -> set[str]:
 @pytest.mark.long
 @pytest.mark.slow
 def test_the_core_trains_and_answers_without_any_extra(tmp_path: Path) -> None:
-    """Where nothing is installed but what the wheel requires; what needs an extra is refused with its name."""
+    """With the wheel's requirements only; a command that needs an extra is refused with the name of the extra."""
     packages, environment = tmp_path / "packages", os.environ | {"OMP_NUM_THREADS": "1"}
     packages.mkdir()
     installed = required(declared())

@@ -188,7 +188,7 @@ def test_an_unknown_build_is_refused(project: Path) -> None:
 
 
 def test_make_acts_on_another_build(project: Path, tmp_path: Path) -> None:
-    """The stamps are new, yet TORCH asks for what is not there."""
+    """The stamps are new, but TORCH names another build than the installed one."""
 
     def would_run(*words: str) -> str:
         command = ["make", "-n", "setup", *words]

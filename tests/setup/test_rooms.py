@@ -1,4 +1,4 @@
-"""How long things are, that each says what it is, which room imports which, and that the docs name what is there."""
+"""Lengths of files and functions, docstrings, imports between rooms, and names in the docs."""
 
 import ast
 import re
@@ -126,7 +126,7 @@ def room(name: str) -> str:
 
 
 def circle(graph: Mapping[str, set[str]]) -> list[str]:
-    """Nodes that lead back to themselves: those that are left when what imports nothing that is left is taken away."""
+    """Nodes of circles: those that are left when nodes without imports are removed repeatedly."""
     left = {name: set(others) for name, others in graph.items()}
     while free := {name for name, others in left.items() if not others & left.keys()}:
         left = {name: others for name, others in left.items() if name not in free}
@@ -183,7 +183,7 @@ def test_the_library_imports_none_of_the_pipelines_tools() -> None:
 
 
 def defined_pairs() -> set[tuple[str, str]]:
-    """What stands in what: a module in its package, a definition in its module, a method or a field in its class."""
+    """Pairs of container and member: package and module, module and definition, class and method or field."""
     found: set[tuple[str, str]] = set()
     for file in FILES:
         name = module(file)

@@ -1,4 +1,4 @@
-"""Captioners and recognisers: data from a folder, training, what is left on disk, and the judges."""
+"""Captioners and recognisers: data from a folder, training, files, scores."""
 
 from collections.abc import Iterator
 from functools import partial

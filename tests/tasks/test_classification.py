@@ -1,4 +1,4 @@
-"""Training a classifier: it learns, goes on after a kill with the same bits, begins with word vectors, refuses."""
+"""Training a classifier: learning, resumed runs, word vectors, errors."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Two processes learn what one does: the same curve, whatever the batches; one goes on where two were broken off."""
+"""Training with two processes: the same curve as with one, and resumed runs with another number of processes."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Flags of the Trainer, callbacks, loggers, optimisers and schedules that the settings add; what of them is refused."""
+"""Flags of the Trainer, callbacks, loggers, optimisers and schedules that the settings add, and their errors."""
 
 import csv
 import inspect

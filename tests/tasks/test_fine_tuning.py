@@ -1,4 +1,4 @@
-"""Fine-tuning as the stages do it: it learns, the same seed gives the same bits, what is frozen stays, cards tell."""
+"""Fine-tuning as the stages do it: learning, determinism, frozen layers, model cards."""
 
 from pathlib import Path
 from types import SimpleNamespace

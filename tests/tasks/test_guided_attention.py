@@ -96,7 +96,7 @@ def test_the_loss_is_cross_entropy_and_the_weighted_term(name: str) -> None:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_weights_are_those_of_the_steps(name: str) -> None:
-    """What training draws to the diagonal is what decoding reads."""
+    """The attention that the loss moves to the diagonal is the one that decoding uses."""
     model = network(name).eval()
     state = model.encode(BATCH.source, model.present(BATCH.source))
     _, alpha = model.attended(BATCH.source, BATCH.target[:, :-1])

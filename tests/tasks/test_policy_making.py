@@ -1,4 +1,4 @@
-"""Aligning by a method's name: each method makes a model of the base's, from what it reads, and says what it lacks."""
+"""Aligning by a method's name: each method trains a model from the base and its inputs; missing inputs are errors."""
 
 from pathlib import Path
 from types import SimpleNamespace

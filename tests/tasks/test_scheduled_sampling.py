@@ -1,4 +1,4 @@
-"""Scheduled sampling: what the decoder is given, and that the loss stays that of the true words."""
+"""Scheduled sampling: the inputs of the decoder change, the targets of the loss do not."""
 
 import torch
 

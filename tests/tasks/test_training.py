@@ -1,4 +1,4 @@
-"""train_task: what a killed run becomes, early stopping, best weights, other people's checkpoints."""
+"""train_task: resumed runs, early stopping, best weights, checkpoints of other runs."""
 
 import signal
 import subprocess

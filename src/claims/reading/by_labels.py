@@ -79,7 +79,7 @@ def by_counts(comparison: LabelComparison, data: Data) -> Measure:
         for count in [*fitting(config.counts, whole), None]:
             texts = whole if count is None else subset(whole, count, seed)
             training = config.training_on(rung, texts, **config.trained(rest)) if rung.training else None
-            how = {"model": rung.config(**model), "given": config.extra(rest)}
+            how = {"model": rung.config(**model), "extra": config.extra(rest)}
             found = comparison.fit(data, rung, texts, training, seed=seed, **how)
             right[len(texts.train) + len(texts.validation)] = right_labels(found, texts.test)  # (N,) bool
             parameters = learnt(found)

@@ -175,10 +175,10 @@ def judge_list(words: Words, right: Sequence[str], number: int) -> Judgement:
     return Judgement(1.0, true, float(form), length(words, number + 1))
 
 
-def judge_changed(words: Words, original: str, right: str) -> Judgement:
+def judge_changed(words: Words, given: str, right: str) -> Judgement:
     """Another line, made of a given one. In form: one sentence other than that."""
     same = " ".join(words) == right
-    form = ends(words) and " ".join(words) != original
+    form = ends(words) and " ".join(words) != given
     return Judgement(float(same or is_line(words)), float(same), float(form), length(words, len(right.split())))
 
 
