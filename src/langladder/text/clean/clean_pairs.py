@@ -23,7 +23,7 @@ from langladder.text.clean.cleaning import (
     CleanRowsConfig,
     CutReport,
     RowType,
-    cut_as_set,
+    cut_as_configured,
     cut_report,
 )
 from langladder.text.clean.statistics import Leakage, TextFigures, character_warnings, measure_tables
@@ -126,7 +126,7 @@ def clean_parallel(raw_folder: Path, out_folder: Path, config: CleanPairsConfig,
     with atomic_folder(out_folder, TABLES) as folder:
         rows = CleanedRows([(name, raw_folder / f"{name}.parquet") for name in ordered], folder, PAIR, rules, seed)
         rows.drop_duplicates("duplicate_pair", across_tables=True)
-        rows.cut(partial(cut_as_set, unit="source sentences"))
+        rows.cut(partial(cut_as_configured, unit="source sentences"))
         rows.drop_held_out(
             "clean: every training pair shares a side with held-out text; set held_out_never_in_train: false, or give "
             "more pairs"

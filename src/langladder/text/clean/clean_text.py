@@ -20,7 +20,7 @@ from langladder.text.clean.cleaning import (
     CleaningConfig,
     CutReport,
     RowType,
-    cut_as_set,
+    cut_as_configured,
     cut_report,
 )
 from langladder.text.clean.duplicates import DuplicatesConfig, NearDuplicatesReport
@@ -94,7 +94,7 @@ def clean_text(raw_folder: Path, out_folder: Path, config: CleanConfig, seed: in
     with atomic_folder(out_folder, SHARDED) as folder:
         rows = CleanedRows([(name, raw_folder / name) for name in ordered], folder, LINE, config, seed)
         rows.drop_duplicates("duplicate_document", across_tables=True)
-        rows.cut(cut_as_set)
+        rows.cut(cut_as_configured)
         rows.write()
         tables = {split: folder / split for split in SPLITS}
         with TemporaryDirectory(dir=folder) as scratch:

@@ -435,7 +435,9 @@ def cut_by_documents(rows: CleanedRows[Settings], chosen: np.ndarray, own: Seque
     return Cut(assign(rows.fractions[chosen], rows.config.split, own, unit), "documents", [])
 
 
-def cut_as_set(rows: CleanedRows[Settings], chosen: np.ndarray, own: Sequence[str], unit: str = "documents") -> Cut:
+def cut_as_configured(
+    rows: CleanedRows[Settings], chosen: np.ndarray, own: Sequence[str], unit: str = "documents"
+) -> Cut:
     """For `CleanedRows.cut`: by items or by words, as the settings say."""
     return cut(rows.fractions[chosen], rows.words[chosen], rows.config.split, own, unit)
 
