@@ -403,29 +403,31 @@ def write_tables(
         sizes: (D,) int64, bytes of text of each document.
         scratch: a folder that all workers see.
     """
-    plans = plan_shards([folder / name for name in names], parts, table_of, sizes)
+    plans = plan_shards(len(names), parts, table_of, sizes, scratch)
     write_arrays(scratch / "tables.safetensors", {"tables": table_of})
-    for name in names:
-        (folder / name).mkdir()
     for _ in engine.map(partial(write_shard, tables=scratch / "tables.safetensors"), plans, "writing"):
         pass
+    for table, name in enumerate(names):  # moved here: a worker that dies leaves half a file
+        (folder / name).mkdir()
+        files = [plan.file for plan in plans if plan.table == table]
+        for number, file in enumerate(files):
+            file.rename(folder / name / _name(number, len(files)))
 
 
 def plan_shards(
-    tables: Sequence[Path], parts: Sequence[TextPart], table_of: np.ndarray, sizes: np.ndarray
+    tables: int, parts: Sequence[TextPart], table_of: np.ndarray, sizes: np.ndarray, scratch: Path
 ) -> list[ShardPlan]:
-    """The shards of all tables; arguments as in `write_tables`, `tables`: their folders."""
+    """The shards of all tables; arguments as in `write_tables`, `tables`: how many there are."""
     firsts = np.array([part.first for part in parts])
     stops = firsts + [part.documents for part in parts]
     limits, plans = (SHARD_BYTES, ROWS), list[ShardPlan]()
-    for table, folder in enumerate(tables):
+    for table in range(tables):
         documents, begin = np.flatnonzero(table_of == table), 0
-        ends = shard_ends(sizes[documents])
-        for number, end in enumerate(ends):
+        for end in shard_ends(sizes[documents]):
             first, last = int(documents[begin]), int(documents[end - 1])
             low = int(np.searchsorted(stops, first, side="right"))  # the first part with document `first`
             high = int(np.searchsorted(firsts, last, side="right"))  # after the last part with document `last`
-            file = folder / _name(number, len(ends))
+            file = scratch / f"shard-{len(plans):06d}.parquet"
             plans.append(ShardPlan(file, table, (first, last + 1), begin, parts[low:high], limits))
             begin = end
     return plans
