@@ -10,6 +10,7 @@ from typing import Self
 from hydra import compose
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -22,6 +23,7 @@ from langladder.families.job import EvaluationSets
 from langladder.families.sides import SIDES
 from langladder.ground import plugins
 from langladder.ground.errors import InputError
+from langladder.ground.schema import checked_name
 from pipeline.settings import checks, needed, params, plan, schema, titles
 from pipeline.settings.errors import combined
 from pipeline.settings.plan import Stage
@@ -216,15 +218,35 @@ def _compose(rungs: Sequence[Rung], chosen: params.Choices) -> tuple[DictConfig,
     packages = {rung: f"rungs.{rung[0]}.r{number}" for number, rung in enumerate(rungs)}  # names may have any letters
     overrides = []
     for (family, name), package in packages.items():
-        overrides.append(f"+{family}@{package}={params.quote(name)}")
+        overrides.append(f"+{family}@{package}={quote(name)}")
         if name in chosen.merged(family):
-            overrides.append(f"+{CHANGES}/{family}@{package}={params.quote(name)}")
+            overrides.append(f"+{CHANGES}/{family}@{package}={quote(name)}")
     config = compose("config", overrides)
     found = {rung: OmegaConf.select(config, package) for rung, package in packages.items()}
     for (family, _), raw in found.items():
         if family in config:  # a file of conf/debug changes all rungs of a family
             raw.merge_with(config[family])
     return config, found
+
+
+def quote(name: str) -> str:
+    """A name in Hydra's grammar, which needs quotes for letters beyond ASCII."""
+    return QuotedString(name, Quote.single).with_quotes()
+
+
+def quoted(override: str) -> str:
+    """An override as the user types it, in Hydra's grammar.
+
+    The grammar needs quotes for letters beyond ASCII, `lm=модель,gpt`, and ++ for new keys: `trainer.profiler=simple`.
+    """
+    if override.startswith(params.OPEN):
+        return f"++{override}"
+    key, _, value = override.partition("=")
+    try:
+        names = [checked_name(name) for name in value.split(",")]
+    except ValueError:
+        return override
+    return f"{key}={','.join(name if name.isascii() else quote(name) for name in names)}"
 
 
 def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Values]:

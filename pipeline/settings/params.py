@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import (
@@ -423,26 +422,6 @@ def _of_corpus(side: Side, values: Values) -> Values:
     within = {key: value for key, value in values.items() if key not in above and key != "split"}
     found = {key: value for key, value in values.items() if key in above}
     return found | ({"source": found.get("source", {}) | within} if within else {})
-
-
-def quote(name: str) -> str:
-    """A name in Hydra's grammar, which needs quotes for letters beyond ASCII."""
-    return QuotedString(name, Quote.single).with_quotes()
-
-
-def quoted(override: str) -> str:
-    """An override as the user types it, in Hydra's grammar.
-
-    The grammar needs quotes for letters beyond ASCII, `lm=модель,gpt`, and ++ for new keys: `trainer.profiler=simple`.
-    """
-    if override.startswith(OPEN):
-        return f"++{override}"
-    key, _, value = override.partition("=")
-    try:
-        names = [checked_name(name) for name in value.split(",")]
-    except ValueError:
-        return override
-    return f"{key}={','.join(name if name.isascii() else quote(name) for name in names)}"
 
 
 def conf_folders() -> list[Path]:

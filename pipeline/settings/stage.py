@@ -382,4 +382,4 @@ def _insert(value: str) -> None:
     for before, argument in pairwise(["", *sys.argv[1:]]):
         belongs = before in VALUED or (before in ("-i", "--info") and "=" not in argument)
         (options if argument.startswith("-") or belongs else own).append(argument)
-    sys.argv[1:] = [value, *map(params.quoted, own), *options]
+    sys.argv[1:] = [value, *map(compose.quoted, own), *options]

@@ -61,7 +61,7 @@ def _docstring(file: Path) -> str:
 def choices() -> dict[str, str]:
     """Page → Markdown: the choices of params.yaml, and each folder of conf/ with its files and their comments."""
     pages = {f"choices/{group}.md": _group(group) for group in groups()}
-    names = {group: ", ".join(f"`{name}`" for name in params.conf_names(group)) for group in groups()}
+    names = {group: ", ".join(f"`{name}`" for name in _names(group)) for group in groups()}
     rows = [f"| [{group}]({group}.md) | {listed} |" for group, listed in names.items()]
     chosen = (ROOT / "params.yaml").read_text(encoding="utf-8")
     order = {file.name: file.read_text(encoding="utf-8") for file in sorted(CONF.glob("*.yaml"))}
@@ -88,12 +88,19 @@ def groups() -> list[str]:
     return sorted(own | {group for group, _ in params.plugin_files()})
 
 
+def _names(group: str) -> list[str]:
+    """The files of a folder, whichever family they belong to."""
+    own = [family.name for family in families().values() if family.group == group]
+    return sorted(name for one in own or [group] for name in params.conf_names(one))
+
+
 def _group(group: str) -> str:
     lines = [f"# conf/{group}", ""]
-    if group in families():
+    if own := [family for family in families().values() if family.group == group]:
         up = "../" * (1 + group.count("/"))
-        lines += [f"Rungs of the ladder: [{families()[group].title}]({up}story/{group}.md).", ""]
-    for name in params.conf_names(group):
+        links = ", ".join(f"[{family.title}]({up}story/{family.name}.md)" for family in own)
+        lines += [f"Rungs of the ladder: {links}.", ""]
+    for name in _names(group):
         file = params.conf_file(group, name)
         content = read_yaml(file)
         title = content.get("title") if isinstance(content, dict) else None

@@ -16,7 +16,8 @@ from langladder.ground.errors import InputError
 @cache
 def families() -> dict[str, AnyFamily]:
     """Name → family, in the order of the report."""
-    modules = [import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__) if not found.ispkg]
+    found = {module.name for module in pkgutil.iter_modules(__path__)} - {"rungs"}  # which imports PyTorch
+    modules = [import_module(f"{__name__}.{name}") for name in sorted(found)]
     names = ("FAMILY", "TRANSFER")
     declared = [getattr(module, name) for module in modules for name in names if hasattr(module, name)]
     return {family.name: family for family in sorted(declared, key=lambda family: (family.position, family.name))}

@@ -104,8 +104,8 @@ def sections(inputs: ReportInputs, advised: Sequence[Advice]) -> Iterator[Sectio
     yield from _reports(inputs)
     runs = [
         (family.title, rung.title, rung.timing.run)
-        for family in inputs.families
-        for rung in inputs.of(family.name)
+        for family, rungs in inputs.kinds
+        for rung in rungs
         if rung.timing.run
     ]
     yield Section("next", "Where to look next", "next.html.j2", {"runs": runs})
