@@ -22,15 +22,15 @@ def models(tmp_path_factory):
     return folder
 
 
-def run(model, *arguments, given=""):
-    return CliRunner().invoke(app, ["answer", str(model), *arguments], input=given)
+def run(model, *arguments, text=""):
+    return CliRunner().invoke(app, ["answer", str(model), *arguments], input=text)
 
 
 def test_a_pipe_gives_a_line_a_question(models):
-    result = run(models / "spans", "--context", TEXT, given="who ate the apple ?\n\nwhere is rome ?\n")
+    result = run(models / "spans", "--context", TEXT, text="who ate the apple ?\n\nwhere is rome ?\n")
     assert result.exit_code == 0
     assert result.stdout == "anna\t0\t0.7143\twho ate the apple ?\n\n\t\t0.5000\twhere is rome ?\n"
-    found = json.loads(run(models / "spans", "--context", TEXT, "--json", given="\nwho ?\n").stdout)["questions"]
+    found = json.loads(run(models / "spans", "--context", TEXT, "--json", text="\nwho ?\n").stdout)["questions"]
     assert found[0] == {"question": "", "answers": []} and found[1]["answers"]
 
 
@@ -41,8 +41,8 @@ def test_a_paragraph_may_be_a_file_of_several_lines(models, tmp_path):
     )
     found = json.loads(result.stdout)
     assert found["context"] == TEXT
-    (asked,) = found["questions"]
-    first, second = asked["answers"]
+    (question,) = found["questions"]
+    first, second = question["answers"]
     assert first["text"] == "peter" and TEXT[first["start"] :].startswith("peter")
     assert second["text"] == "" and second["start"] is None
 

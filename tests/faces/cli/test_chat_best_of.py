@@ -34,11 +34,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rung = SimpleNamespace(name="reward", model=RewardModel.Config())
     begin_reward(rung, sft, seed=1).save(root / "models/reward/reward")
     shutil.copytree(sft, root / "models/align/best_of_n")
-    told(root / "models/align/best_of_n", n=5, reads="models/reward/reward")
+    write_provenance(root / "models/align/best_of_n", n=5, reads="models/reward/reward")
     return root
 
 
-def told(folder: Path, **align: Any) -> None:
+def write_provenance(folder: Path, **align: Any) -> None:
     """The provenance of a rung."""
     align = {"method": "best_of_n"} | align
     (folder / "provenance.json").write_text(json.dumps({"settings": {"align": align}}))
@@ -94,7 +94,7 @@ def test_of_more_answers_the_chosen_one_is_no_worse(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["models/instruct/sft", "--best-of", "4"], "--best-of: no reward model; give --judge FOLDER"),
         (["models/instruct/sft", "--judge", "models/reward/reward"], "--judge: nothing to choose from"),
@@ -104,18 +104,18 @@ def test_of_more_answers_the_chosen_one_is_no_worse(root: Path) -> None:
         (["models/instruct/sft", "--best-of", "4", "--judge", "models/reward/other"], "not that of the reward model"),
     ],
 )
-def test_who_cannot_choose_is_refused(run: Run, root: Path, arguments: list[str], said: str) -> None:
+def test_who_cannot_choose_is_refused(run: Run, root: Path, arguments: list[str], message: str) -> None:
     other = root / "models/reward/other"
     if not other.exists():
         shutil.copytree(root / "models/reward/reward", other)
         words = "king queen cat dog say twice please not"  # as many, in another order
         train_tokenizer([words, "king"], TokenizerConfig(kind="word", vocab_size=None)).save(other / "tokenizer.json")
     result = run(*arguments)
-    assert result.exit_code == 2 and said in result.stderr and "Traceback" not in result.output, result.output
+    assert result.exit_code == 2 and message in result.stderr and "Traceback" not in result.output, result.output
 
 
 @pytest.mark.parametrize(
-    ("align", "said"),
+    ("align", "message"),
     [
         ({"n": 0, "reads": "models/reward/reward"}, "settings.align.n is 0; expected a whole number from 1 to 4096"),
         ({"n": True, "reads": "models/reward/reward"}, "settings.align.n is True"),
@@ -126,12 +126,12 @@ def test_who_cannot_choose_is_refused(run: Run, root: Path, arguments: list[str]
         ({"n": 4}, "which is not a reward model"),
     ],
 )
-def test_a_strangers_provenance_is_checked(run: Run, root: Path, tmp_path: Path, align: Any, said: str) -> None:
+def test_a_strangers_provenance_is_checked(run: Run, root: Path, tmp_path: Path, align: Any, message: str) -> None:
     folder = tmp_path / "models/align/best"
     shutil.copytree(root / "models/instruct/sft", folder)
-    told(folder, **align)
+    write_provenance(folder, **align)
     result = run(str(folder))
-    assert result.exit_code == 2 and said in result.stderr and "Traceback" not in result.output, result.output
+    assert result.exit_code == 2 and message in result.stderr and "Traceback" not in result.output, result.output
     for other in ("[]", '{"settings": 3}', '{"settings": {"align": {"method": "ppo"}}}'):
         (folder / "provenance.json").write_text(other)
         assert run(str(folder)).exit_code == 0  # of another rung: its one answer

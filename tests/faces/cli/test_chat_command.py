@@ -34,8 +34,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(models: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(models)
 
-    def invoke(*arguments: str, given: str = "") -> Result:
-        return CliRunner().invoke(app, ["chat", *arguments], input=given)
+    def invoke(*arguments: str, text: str = "") -> Result:
+        return CliRunner().invoke(app, ["chat", *arguments], input=text)
 
     return invoke
 
@@ -51,7 +51,7 @@ def test_turns_are_answered_one_after_the_other(run: Run, models: Path) -> None:
     assert result.exit_code == 0, result.output
     first, second = alone(models / "a/sft", "say cat", "not")
     assert result.output.splitlines() == ["> say cat", first, "> not", second]
-    assert run("a/sft", "--max-tokens", "6", given="say cat\n\nnot\n").output == result.output
+    assert run("a/sft", "--max-tokens", "6", text="say cat\n\nnot\n").output == result.output
 
 
 def test_two_models_answer_side_by_side(run: Run, models: Path) -> None:
@@ -68,8 +68,8 @@ def test_turns_that_are_left_out_are_named(run: Run) -> None:
     turns = [part for _ in range(4) for part in ("--say", "say cat")]
     result = run("a/sft", *turns, "--max-tokens", "12", "--json")
     assert result.exit_code == 0 and len(json.loads(result.stdout)["turns"]) == 4
-    said = "sft: the oldest turn was left out of the prompt: its context of 24 tokens has no room for more"
-    assert said in result.stderr.splitlines()
+    note = "sft: the oldest turn was left out of the prompt: its context of 24 tokens has no room for more"
+    assert note in result.stderr.splitlines()
     for quiet in (["--forget"], ["--max-tokens", "1"]):
         assert run("a/sft", *turns[:4], *quiet).stderr == ""
 
@@ -78,15 +78,15 @@ def test_what_was_said_stays_as_long_as_there_is_room(models: Path) -> None:
     model = read_instructed(models / "a/sft")[0]
     config = SamplingConfig(strategy="greedy", max_tokens=6)
     conversation = Conversation(Assistant(model, TEMPLATE), config, system="please")
-    system, said = Message("system", "please"), []
+    system, messages = Message("system", "please"), []
     for number, turn in enumerate(["say cat", "not", "say dog", "say king"]):
-        said.append(Message("user", turn))
-        while len(TEMPLATE.prompt((system, *said))) + 6 > model.context:
-            said = said[2:]
-        expected = answers(model, TEMPLATE, [(system, *said)], config)[0]
+        messages.append(Message("user", turn))
+        while len(TEMPLATE.prompt((system, *messages))) + 6 > model.context:
+            messages = messages[2:]
+        expected = answers(model, TEMPLATE, [(system, *messages)], config)[0]
         assert conversation.say(turn).text == expected, number
-        said.append(Message("assistant", expected))
-    assert 1 < len(said) < 8  # some were forgotten, not all
+        messages.append(Message("assistant", expected))
+    assert 1 < len(messages) < 8  # some were forgotten, not all
     forgetful = Conversation(Assistant(model, TEMPLATE), config, forget=True)
     assert [forgetful.say(turn).text for turn in ("not", "say cat")][1] == answers(
         model, TEMPLATE, [asked("say cat")], config
@@ -122,7 +122,7 @@ def test_on_a_terminal_it_asks(run: Run, models: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["gpt", "--say", "say cat"], "not trained to follow instructions"),
         (["nowhere", "--say", "say cat"], "nowhere: no saved model; expected a folder with config.json"),
@@ -134,6 +134,6 @@ def test_on_a_terminal_it_asks(run: Run, models: Path, monkeypatch: pytest.Monke
         ([], "Missing argument 'MODEL...'"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(run: Run, arguments: list[str], told: str) -> None:
+def test_bad_input_is_told_in_a_sentence(run: Run, arguments: list[str], message: str) -> None:
     result = run(*arguments)
-    assert result.exit_code == 2 and told in result.stderr and "Traceback" not in result.output, result.output
+    assert result.exit_code == 2 and message in result.stderr and "Traceback" not in result.output, result.output

@@ -59,10 +59,10 @@ def run(folders: Path) -> Run:
 def test_a_text_that_is_read_in_part_is_said_once(folders: Path, run: Run) -> None:
     config = RecurrentClassifier.Config(embedding_dim=8, width=8, max_length=3)
     RecurrentClassifier(config, UNITS.full_vocab_size, 2).equip(UNITS, ["no", "yes"]).save(folders / "short")
-    told = "note: a text is longer than the 3 tokens that this classifier reads: the rest of it was not read\n"
+    note = "note: a text is longer than the 3 tokens that this classifier reads: the rest of it was not read\n"
     assert run("short", "good film .").stderr == ""
-    assert run("short", text="good film .\nnot good film .\nnot\tbad film .\n").stderr == told
-    assert json.loads(run("short", "good good good bad", "--json").stdout)["texts"][0]["note"] in told
+    assert run("short", text="good film .\nnot good film .\nnot\tbad film .\n").stderr == note
+    assert json.loads(run("short", "good good good bad", "--json").stdout)["texts"][0]["note"] in note
 
 
 def test_a_pipe_gives_lines_with_tabs(run: Run) -> None:
@@ -153,9 +153,9 @@ def test_json_has_labels_words_and_nodes(run: Run) -> None:
 
 
 def test_words_are_explained_by_signs_where_there_are_no_colours(run: Run) -> None:
-    legend, said, words = run("logistic", "--explain", text="bad film .").stdout.splitlines()
+    legend, label_line, words = run("logistic", "--explain", text="bad film .").stdout.splitlines()
     assert legend == "Words: speaks for the label[++++], against it[----]; the stronger, the more."
-    assert said.startswith("no 0.") and "bad[++++]" in words and "\x1b" not in words
+    assert label_line.startswith("no 0.") and "bad[++++]" in words and "\x1b" not in words
 
 
 def test_attention_and_every_node_are_told(run: Run) -> None:
@@ -175,9 +175,9 @@ def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch, folders: Path) -
     monkeypatch.delenv("NO_COLOR", raising=False)
     model = Classifier.load(folders / "logistic")
     (found,) = classify(model, [Example("bad film .")], ClassifyRequest(explain=True))
-    shown = readers.explanation(found)
-    assert click.style("bad", fg=readers.BLACK, bg=readers.FOR[-1]) in shown
-    assert click.unstyle(shown).splitlines()[1] == "  bad film ." and "fuller" in readers.legend_line()
+    printed = readers.explanation(found)
+    assert click.style("bad", fg=readers.BLACK, bg=readers.FOR[-1]) in printed
+    assert click.unstyle(printed).splitlines()[1] == "  bad film ." and "fuller" in readers.legend_line()
     monkeypatch.setenv("NO_COLOR", "1")
     assert "bad[++++]" in readers.explanation(found)
 
@@ -202,7 +202,7 @@ def test_a_conversation_goes_on_after_a_mistake(run: Run, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         (
             "a\tb\tc",
@@ -211,10 +211,10 @@ def test_a_conversation_goes_on_after_a_mistake(run: Run, monkeypatch: pytest.Mo
         ("a\t ", "texts.tsv:2: a tab beside an empty text; write one text on a line"),
     ],
 )
-def test_a_line_that_is_no_text_is_refused_with_its_place(run: Run, tmp_path: Path, line: str, told: str) -> None:
+def test_a_line_that_is_no_text_is_refused_with_its_place(run: Run, tmp_path: Path, line: str, message: str) -> None:
     (tmp_path / "texts.tsv").write_text(f"good film .\n{line}\n")
     result = run("logistic", tmp_path / "texts.tsv")
-    assert result.exit_code == 2 and told in result.stderr and result.stdout == ""
+    assert result.exit_code == 2 and message in result.stderr and result.stdout == ""
 
 
 def test_a_classifier_of_trees_wants_trees(run: Run) -> None:

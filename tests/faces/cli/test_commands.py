@@ -66,15 +66,15 @@ def test_neighbours_by_every_measure(run: Run, folder: Path, measure: str, first
 def test_analogy(run: Run, folder: Path, method: str) -> None:
     found = answer(run("analogy", folder, "man", "woman", "king", "--method", method, "--json"))
     unit = read_vectors(folder).unit.astype(np.float64)
-    man, woman, king = (unit @ unit[place] for place in range(3))  # cosines with all words
+    man, woman, king = (unit @ unit[index] for index in range(3))  # cosines with all words
     target = unit[1] - unit[0] + unit[2]
     added = unit @ target / np.linalg.norm(target)
     multiplied = (1 + woman) / 2 * (1 + king) / 2 / ((1 + man) / 2 + 0.001)
     scores = added if method == "add" else multiplied
-    expected = sorted(range(3, len(WORDS)), key=lambda place: -scores[place])
+    expected = sorted(range(3, len(WORDS)), key=lambda index: -scores[index])
     assert found["method"] == f"3cos{method}"
     assert [(a["word"], a["score"]) for a in found["answers"]] == [
-        (WORDS[place], pytest.approx(scores[place], rel=1e-4, abs=1e-5)) for place in expected
+        (WORDS[index], pytest.approx(scores[index], rel=1e-4, abs=1e-5)) for index in expected
     ]
     assert re.search(r"1 +queen +0\.", run("analogy", folder, "man", "woman", "king").stdout)
     assert "man (7), woman (6), king (5); their vectors" in run("analogy", folder, "man", "woman", "king").stderr
@@ -166,8 +166,8 @@ def test_map(run: Run, folder: Path, tmp_path: Path, ending: str, method: str) -
     named = re.findall(r'<use [^>]*x="([\d.]+)" y="([\d.]+)"[^>]*><title>([^<]*)</title></use>', text)
     assert sorted(word for *_, word in named) == sorted(["man", "apple", "king", "queen", "[bold]"])
     across = {word: float(x) for x, _, word in named}
-    places = {p["word"]: p["x"] for p in found["words"]}
-    assert sorted(across, key=across.__getitem__) == sorted(places, key=places.__getitem__)
+    x_of_word = {p["word"]: p["x"] for p in found["words"]}
+    assert sorted(across, key=across.__getitem__) == sorted(x_of_word, key=x_of_word.__getitem__)
     assert "signs &amp; such" in text and not re.search(r'(src|href)="http', text)  # self-contained
     if method == "pca":  # the plane's coordinates are the principal components
         rows = np.array([read_vectors(folder).unit[WORDS.index(p["word"])] for p in found["words"]], dtype=np.float64)
@@ -188,8 +188,8 @@ def test_convert_and_back_roundtrip(run: Run, folder: Path, tmp_path: Path, name
     assert found.words == known.words and np.array_equal(found.matrix, known.matrix)
     refused = run("convert", folder, out)
     assert refused.exit_code == 2 and "exists already; give --overwrite" in refused.stderr
-    told = answer(run("convert", folder, out, "--overwrite", "--top", 2, "--json"))
-    assert told["words"] == 2 and read_vectors(out).words == ["man", "woman"]
+    report = answer(run("convert", folder, out, "--overwrite", "--top", 2, "--json"))
+    assert report["words"] == 2 and read_vectors(out).words == ["man", "woman"]
 
 
 def test_convert_replaces_no_folder_that_is_not_vectors(run: Run, folder: Path, tmp_path: Path) -> None:
@@ -277,8 +277,8 @@ def test_bias(run: Run, biased: Path, tmp_path: Path) -> None:
     neutral = read_vectors(out)
     assert neutral.similarity("nurse", "woman") == pytest.approx(neutral.similarity("nurse", "man"), abs=1e-5)
     assert run("bias", "debias", biased, lists, out).exit_code == 2
-    told = answer(run("bias", "debias", biased, lists, out, "--overwrite", "--json"))
-    assert told["format"] == "word2vec" and told["after"]["direct_bias"] == audit["after"]["direct_bias"]
+    report = answer(run("bias", "debias", biased, lists, out, "--overwrite", "--json"))
+    assert report["format"] == "word2vec" and report["after"]["direct_bias"] == audit["after"]["direct_bias"]
 
 
 @pytest.mark.parametrize(

@@ -41,15 +41,15 @@ def ask(*arguments: object, code: int = 0) -> str:
 def test_a_folder_goes_to_a_bucket_and_back(s3: Any, vectors: Path, tmp_path: Path) -> None:
     (vectors / "deep").mkdir()
     (vectors / "deep" / "x.bin").write_bytes(os.urandom(100_000))
-    place = f"s3://{BUCKET}/there"
-    assert json.loads(ask("copy", vectors, place, "--json"))["files"] == len(s3.find(f"{BUCKET}/there"))
-    ask("copy", place, tmp_path / "back")
+    url = f"s3://{BUCKET}/there"
+    assert json.loads(ask("copy", vectors, url, "--json"))["files"] == len(s3.find(f"{BUCKET}/there"))
+    ask("copy", url, tmp_path / "back")
     for file in filter(Path.is_file, vectors.rglob("*")):
         assert (tmp_path / "back" / file.relative_to(vectors)).read_bytes() == file.read_bytes()
-    assert "exists already" in ask("copy", vectors, place, code=2)
-    assert "this folder is not replaced" in ask("copy", place, tmp_path / "back", "--overwrite", code=2)
-    ask("copy", vectors / "words.json", f"{place}/words.json", "--overwrite")
-    with_file = CliRunner().invoke(app, ["copy", f"{place}/words.json", "-"])
+    assert "exists already" in ask("copy", vectors, url, code=2)
+    assert "this folder is not replaced" in ask("copy", url, tmp_path / "back", "--overwrite", code=2)
+    ask("copy", vectors / "words.json", f"{url}/words.json", "--overwrite")
+    with_file = CliRunner().invoke(app, ["copy", f"{url}/words.json", "-"])
     assert with_file.stdout.encode() == (vectors / "words.json").read_bytes() and "1 file," in with_file.stderr
     assert s3.cat(f"{BUCKET}/there/words.json") == (vectors / "words.json").read_bytes()
 
@@ -57,11 +57,11 @@ def test_a_folder_goes_to_a_bucket_and_back(s3: Any, vectors: Path, tmp_path: Pa
 def test_commands_write_to_a_bucket_and_read_from_it(s3: Any, vectors: Path) -> None:
     assert not s3.exists(f"{BUCKET}/converted")
     for name in ("x.vec.gz", "folder"):
-        place = f"s3://{BUCKET}/converted/{name}"
-        assert place in ask("convert", vectors, place)
-        assert np.array_equal(read_vectors(place).matrix, np.eye(2))
-        assert "exists already" in ask("convert", vectors, place, code=2)
-        ask("convert", vectors, place, "--overwrite")
+        url = f"s3://{BUCKET}/converted/{name}"
+        assert url in ask("convert", vectors, url)
+        assert np.array_equal(read_vectors(url).matrix, np.eye(2))
+        assert "exists already" in ask("convert", vectors, url, code=2)
+        ask("convert", vectors, url, "--overwrite")
     assert "b" in ask("neighbours", f"s3://{BUCKET}/converted/folder", "a")
     assert f"s3://{BUCKET}/nothing" in ask("neighbours", f"s3://{BUCKET}/nothing", "a", code=2)
     assert f"s3://{BUCKET}/converted/folder: no config.json" in ask(
@@ -74,24 +74,24 @@ def test_commands_write_to_a_bucket_and_read_from_it(s3: Any, vectors: Path) -> 
 def test_an_upload_that_breaks_off_changes_nothing(
     size: int, s3: Any, vectors: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, pour, done = f"{BUCKET}/broken{size}", shutil.copyfileobj, []
+    path, pour, done = f"{BUCKET}/broken{size}", shutil.copyfileobj, []
     (vectors / "a.bin").write_bytes(bytes(size))
-    s3.pipe(f"{place}/a.bin", b"what was there")
+    s3.pipe(f"{path}/a.bin", b"what was there")
 
-    def breaks(*given: Any) -> None:
-        pour(*given)
+    def breaks(*arguments: Any) -> None:
+        pour(*arguments)
         done.append(1)
         if len(done) == 2:
             raise OSError("the line is dead")
 
     with monkeypatch.context() as patched:
         patched.setattr(shutil, "copyfileobj", breaks)
-        with pytest.raises(InputError, match=rf"s3://{place}: .*the line is dead"):
-            copy(vectors, located(f"s3://{place}"), overwrite=True)
+        with pytest.raises(InputError, match=rf"s3://{path}: .*the line is dead"):
+            copy(vectors, located(f"s3://{path}"), overwrite=True)
     s3.invalidate_cache()
-    assert s3.find(place) == [f"{place}/a.bin"] and s3.cat(f"{place}/a.bin") == b"what was there"
-    copy(vectors, located(f"s3://{place}"), overwrite=True)
-    assert s3.cat(f"{place}/a.bin") == bytes(size)
+    assert s3.find(path) == [f"{path}/a.bin"] and s3.cat(f"{path}/a.bin") == b"what was there"
+    copy(vectors, located(f"s3://{path}"), overwrite=True)
+    assert s3.cat(f"{path}/a.bin") == bytes(size)
 
 
 def test_names_that_lead_out_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,13 +120,13 @@ def test_a_folder_is_not_copied_into_itself(vectors: Path, tmp_path: Path) -> No
 def test_links_out_of_a_folder_are_refused_and_none_is_dropped(s3: Any, vectors: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("key")
     (tmp_path / "folder").mkdir()
-    said = {
+    messages = {
         "secret": "a link to a file outside",
         "folder": "a link to a folder",
         "vectors": "a link to a folder",  # a circle
         "missing": "a link to nothing",
     }
-    for name, what in said.items():
+    for name, what in messages.items():
         (vectors / "odd").symlink_to(tmp_path / name)
         for out in (tmp_path / "copy", f"s3://{BUCKET}/linked"):
             assert f"odd: {what}" in " ".join(ask("copy", vectors, out, code=2).split())
@@ -150,10 +150,10 @@ def test_a_folder_that_may_not_be_read_is_not_left_out(vectors: Path, monkeypatc
     (vectors / "deep").mkdir()
     scan = os.scandir
 
-    def refuses(place: Any) -> Any:
-        if Path(place).name == "deep":
-            raise PermissionError(13, "Permission denied", str(place))
-        return scan(place)
+    def refuses(path: Any) -> Any:
+        if Path(path).name == "deep":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
 
     monkeypatch.setattr(os, "scandir", refuses)
     with pytest.raises(InputError, match=r"deep: cannot be read \(Permission denied\); nothing was copied"):
@@ -165,13 +165,13 @@ def test_no_password_is_shown(vectors: Path, tmp_path: Path) -> None:
         secret = url.replace("http://", "http://me:PASS@")
         for path in ("words.json", "words.json?token=SIGNED", "nothing.json?token=SIGNED"):
             missing = path.startswith("nothing")
-            said = ask("copy", f"{secret}/vectors/{path}", tmp_path / f"out{len(path)}", code=2 if missing else 0)
-            said += ask("copy", f"{secret}/vectors/{path}", tmp_path, code=2)
-            assert f"{url}/vectors/{path.partition('?')[0]}" in said
-            assert "PASS" not in said and "SIGNED" not in said
+            output = ask("copy", f"{secret}/vectors/{path}", tmp_path / f"out{len(path)}", code=2 if missing else 0)
+            output += ask("copy", f"{secret}/vectors/{path}", tmp_path, code=2)
+            assert f"{url}/vectors/{path.partition('?')[0]}" in output
+            assert "PASS" not in output and "SIGNED" not in output
     for address in ("http://me:PASS@127.0.0.1:1/x", "nonsense://me:P@ASS:PASS@b/x", "s3://me:PASS@b?versionId=SIGNED"):
-        said = ask("copy", address, tmp_path / "new", code=2)
-        assert "PASS" not in said and "SIGNED" not in said, said
+        output = ask("copy", address, tmp_path / "new", code=2)
+        assert "PASS" not in output and "SIGNED" not in output, output
     assert "PASS" not in repr(Remote("http://me:PASS@host/x"))
 
 

@@ -78,13 +78,13 @@ def test_a_fine_tuned_bert_goes_out_by_the_command(kind: type, head: str, tmp_pa
 
 def test_another_format_and_another_head_are_refused(tmp_path: Path) -> None:
     made(BERTClassifier, tmp_path, pooling="mean").save(tmp_path / "model")
-    for extra, said in (
+    for extra, message in (
         (["--to", "gpt2"], "to bert or onnx, not to gpt2"),
         ([], "pooling=mean"),
         (["--words"], "--words"),
     ):
         result = CliRunner().invoke(app, ["export", str(tmp_path / "model"), str(tmp_path / "out"), *extra])
-        assert result.exit_code != 0 and said in " ".join(result.output.split())
+        assert result.exit_code != 0 and message in " ".join(result.output.split())
     assert not (tmp_path / "out").exists()
 
 
@@ -109,9 +109,9 @@ def test_every_rung_has_another_format_or_a_sentence_says_that_it_has_none(tmp_p
         try:
             found[kind] = _choose(tmp_path, None)
         except InputError as error:
-            said = str(error)
-            assert f"no other format supports a {kind}; its weights are in model.safetensors" in said
-            assert "\n" not in said and len(said) < 600
+            message = str(error)
+            assert f"no other format supports a {kind}; its weights are in model.safetensors" in message
+            assert "\n" not in message and len(message) < 600
     assert {"GPT", "InstructedGPT", "BERT", "RecurrentLM", "KneserNey", "Transformer", "BERTSpan"} <= found.keys()
     assert {"TextCNN", "NNLM", "RewardModel", "CTCRecognizer", "FeatureCRF"}.isdisjoint(found)
     write_json(tmp_path / "vectors" / "words.json", {"words": ["a"]})

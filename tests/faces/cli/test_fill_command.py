@@ -25,8 +25,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(*arguments: str | Path, given: str = "") -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=given)
+def run(*arguments: str | Path, text: str = "") -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=text)
 
 
 def test_a_table_for_each_sentence(model: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_table_for_each_sentence(model: Path) -> None:
 
 
 def test_json_through_a_pipe(model: Path) -> None:
-    result = run("fill", model, "--json", "--best", "2", given="<mask> cat <mask> .\n\na bird <mask> .\n")
+    result = run("fill", model, "--json", "--best", "2", text="<mask> cat <mask> .\n\na bird <mask> .\n")
     first, blank, second = json.loads(result.stdout)["sentences"]
     assert (
         blank == {"sentence": "", "gaps": []}
@@ -50,7 +50,7 @@ def test_json_through_a_pipe(model: Path) -> None:
 
 def test_what_cannot_be_filled_is_refused(model: Path, tmp_path: Path) -> None:
     for arguments in ([tmp_path], [tmp_path / "nowhere"], [model], [model, "a <mask> " * 20]):
-        result = run("fill", *arguments, given="no gap\n")
+        result = run("fill", *arguments, text="no gap\n")
         assert result.exit_code == 2 and result.stderr.startswith("Error: ") and "Traceback" not in result.output
 
 

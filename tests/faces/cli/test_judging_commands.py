@@ -108,7 +108,7 @@ def test_a_tagger_and_a_reader(models: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "text", "said"),
+    ("model", "text", "message"),
     [
         ("classifier/logistic", "text\tlabel\ngood\tmaybe\n", "'maybe' is not one of the classifier's: no, yes"),
         ("classifier/logistic", "review\tlabel\ngood\tyes\n", "no column 'text'"),
@@ -116,7 +116,7 @@ def test_a_tagger_and_a_reader(models: Path, tmp_path: Path) -> None:
         ("tagger/hmm", "", "no"),
     ],
 )
-def test_what_does_not_fit_is_refused(models: Path, model: str, text: str, said: str, tmp_path: Path) -> None:
+def test_what_does_not_fit_is_refused(models: Path, model: str, text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "x.tsv").write_text(text)
     result = run("evaluate", models / model, tmp_path / "x.tsv")
-    assert result.exit_code == 2 and said in result.output and "Traceback" not in result.output
+    assert result.exit_code == 2 and message in result.output and "Traceback" not in result.output

@@ -122,14 +122,14 @@ def test_generate_greedy_is_the_likeliest(run: Run) -> None:
 
 
 def test_generate_with_a_draft_gives_the_same_greedy_text(run: Run) -> None:
-    asked = ["generate", "models/lm/gpt", "--prompt", "apple and", "--greedy", "--max-tokens", "6"]
-    drafted = [*asked, "--draft", "models/lm/kneser_ney", "--lookahead", "2"]
-    found, alone = answer(run(*drafted, "--json")), answer(run(*asked, "--json"))
+    arguments = ["generate", "models/lm/gpt", "--prompt", "apple and", "--greedy", "--max-tokens", "6"]
+    drafted = [*arguments, "--draft", "models/lm/kneser_ney", "--lookahead", "2"]
+    found, alone = answer(run(*drafted, "--json")), answer(run(*arguments, "--json"))
     assert found["texts"] == alone["texts"] and "draft" not in alone
     assert found["draft"]["gpt"]["tokens"] >= found["draft"]["gpt"]["steps"] > 0
     assert re.search(r"gpt: \d\.\d\d tokens per step, \d+% of the draft accepted", run(*drafted).stdout)
-    assert "lstm has another tokenizer than gpt" in run(*asked, "--draft", "models/lm/lstm").stderr
-    result = run(*asked, "--draft", "models/lm/nothing")
+    assert "lstm has another tokenizer than gpt" in run(*arguments, "--draft", "models/lm/lstm").stderr
+    result = run(*arguments, "--draft", "models/lm/nothing")
     assert result.exit_code == 2 and "models/lm/nothing: no saved language model" in result.stderr
 
 
@@ -139,20 +139,20 @@ def test_models_of_one_name_go_by_their_paths(run: Run) -> None:
 
 
 def test_score_ranks_pear_above_pair(run: Run, project: Path) -> None:
-    asked = ["score", "models/lm/kneser_ney", "models/lm/gpt", "apple and pair salad", "apple and pear salad"]
-    found = answer(run(*asked, "--json"))
-    assert found["unit"] == "bits" and [model["model"] for model in found["models"]] == asked[1:3]
+    arguments = ["score", "models/lm/kneser_ney", "models/lm/gpt", "apple and pair salad", "apple and pear salad"]
+    found = answer(run(*arguments, "--json"))
+    assert found["unit"] == "bits" and [model["model"] for model in found["models"]] == arguments[1:3]
     best, worse = found["models"][0]["sentences"]
     assert best["sentence"] == "apple and pear salad" and (best["rank"], worse["rank"]) == (1, 2)
     assert [token["token"] for token in best["tokens"]] == ["apple", "and", "pear", "salad", "<eos>"]
-    for folder, scored in zip(asked[1:3], found["models"], strict=True):
+    for folder, scored in zip(arguments[1:3], found["models"], strict=True):
         model, tokenizer = LanguageModel.load(project / folder), Tokenizer.load(project / folder / "tokenizer.json")
         for sentence in scored["sentences"]:
             row = torch.tensor([[BOS, *tokenizer.encode(sentence["sentence"]).tolist(), EOS]])
             bits = -model.log_probs(row)[0, 1:].double() / math.log(2)
             assert [token["bits"] for token in sentence["tokens"]] == pytest.approx(bits.tolist(), abs=1e-5)
             assert sentence["bits"] == pytest.approx(float(bits.sum()), abs=1e-5)
-    table = run(*asked).stdout
+    table = run(*arguments).stdout
     assert re.search(r"1 +apple and pear salad +\d+\.\d\d +apple \d+\.\d\d · and \d", table), table
 
 
@@ -228,7 +228,7 @@ def test_what_was_exported_comes_back_as_a_model(run: Run, project: Path) -> Non
     for name in ("gpt", "kneser_ney"):
         assert run("export", f"models/lm/{name}", f"away/{name}").exit_code == 0
         found = answer(run("import", f"away/{name}", f"back/{name}", "--json"))
-        scores = [answer(run("score", f"{place}/{name}", "the king sat", "--json")) for place in ("models/lm", "back")]
+        scores = [answer(run("score", f"{root}/{name}", "the king sat", "--json")) for root in ("models/lm", "back")]
         bits = [one["models"][0]["sentences"][0]["bits"] for one in scores]
         assert bits[0] == pytest.approx(bits[1], rel=1e-5)
         assert {"config.json", "model.safetensors", "tokenizer.json", "README.md"} <= {
@@ -249,7 +249,7 @@ def test_a_gpt_with_llama_s_layers_is_exported_as_one(run: Run, project: Path) -
     assert "LlamaForCausalLM.from_pretrained" in (project / "away/llama/README.md").read_text()
     assert run("import", "away/llama", "back/llama").exit_code == 0
     tokens = torch.tensor([[BOS, 5, 6, 7, 8, EOS]])
-    one, other = (LanguageModel.load(place) for place in (folder, project / "back/llama"))
+    one, other = (LanguageModel.load(path) for path in (folder, project / "back/llama"))
     assert torch.equal(one.log_probs(tokens), other.log_probs(tokens))
     refused = run("export", "models/llama", "new", "--to", "gpt2")
     assert refused.exit_code == 2 and "can be exported to llama, not to gpt2" in refused.stderr
@@ -261,8 +261,8 @@ def test_an_arpa_file_alone_is_a_model_of_its_words(run: Run) -> None:
     assert run("export", "models/lm/kneser_ney", "away/words").exit_code == 0
     assert run("import", "away/words/model.arpa", "back/words").exit_code == 0
     whole, alone = (
-        answer(run("score", place, "the king sat", "--json"))["models"][0]["sentences"][0]["bits"]
-        for place in ("models/lm/kneser_ney", "back/words")
+        answer(run("score", path, "the king sat", "--json"))["models"][0]["sentences"][0]["bits"]
+        for path in ("models/lm/kneser_ney", "back/words")
     )
     assert whole == pytest.approx(alone, rel=1e-5)
 
@@ -271,14 +271,14 @@ def test_what_cannot_be_imported_is_told(run: Run, project: Path) -> None:
     (project / "empty").mkdir(exist_ok=True)
     assert run("export", "models/lm/gpt", "away/odd").exit_code == 0
     config = project / "away/odd/config.json"
-    said = json.loads(config.read_text())
+    settings = json.loads(config.read_text())
     for change, message in (
         ({"n_head": "many"}, "heads: 'many' is not allowed"),
         ({"n_embd": 10**9}, "width: 1000000000 is not allowed"),
         ({"vocab_size": 2**30}, "wte.weight has shape"),
         ({"activation_function": "relu"}, "activation_function is 'relu'"),
     ):
-        config.write_text(json.dumps(said | change))
+        config.write_text(json.dumps(settings | change))
         result = run("import", "away/odd", "new")
         assert result.exit_code == 2 and message in result.stderr, result.stderr
     result = run("import", "empty", "new")
@@ -337,9 +337,9 @@ def test_words_go_with_arpa_only(run: Run, project: Path) -> None:
     assert result.exit_code == 2 and "--words works with --to arpa" in result.stderr and not (project / "new").exists()
 
 
-@pytest.mark.parametrize(("bits", "shown"), [(-0.0, "0.00"), (-1e-4, "0.00"), (1.005, "1.00"), (None, "∞")])
-def test_bits_have_no_sign_where_they_are_none(bits: float | None, shown: str) -> None:
-    assert _bits(bits) == shown
+@pytest.mark.parametrize(("bits", "printed"), [(-0.0, "0.00"), (-1e-4, "0.00"), (1.005, "1.00"), (None, "∞")])
+def test_bits_have_no_sign_where_they_are_none(bits: float | None, printed: str) -> None:
+    assert _bits(bits) == printed
     assert bits is None or not str(finite(-0.0)).startswith("-")
 
 

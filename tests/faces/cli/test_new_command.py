@@ -226,11 +226,11 @@ FOLDERS: dict[str, tuple[dict[str, str], str, str | None, dict[str, object]]] = 
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_folder_is_taken_for_what_its_files_are_with_the_splits_that_they_name(name: str, tmp_path: Path) -> None:
-    files, kind, given, settings = FOLDERS[name]
+    files, kind, kind_option, settings = FOLDERS[name]
     for file, content in files.items():
         (tmp_path / "given" / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "given" / file).write_text(content)
-    done = run(tmp_path / "mine", "--data", tmp_path / "given", *(["--kind", given] if given else []))
+    done = run(tmp_path / "mine", "--data", tmp_path / "given", *(["--kind", kind_option] if kind_option else []))
     assert done.exit_code == 0 and f"read as {kind}" in done.output, done.output
     values, side = chosen(tmp_path / "mine"), module.KINDS[kind].side
     assert values["data"] == ({side: settings} if settings else {}) and values["paths"][side] == f"input/{side}"
@@ -310,7 +310,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--kind", "text"], "give --data"),
         (["--data", "folder"], "--kind labels | text | tags | pairs"),
@@ -319,14 +319,14 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_unclear_is_asked_for_and_nothing_is_written(
-    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").write_text("a b c\n")
     (tmp_path / "thing.xyz").write_text("?\n")
     done = run("mine", *words)
-    assert done.exit_code == 2 and said in done.output and not (tmp_path / "mine").exists()
+    assert done.exit_code == 2 and message in done.output and not (tmp_path / "mine").exists()
 
 
 def test_a_folder_of_data_is_copied(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_a_folder_of_data_is_copied(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("project", "link", "said"),
+    ("project", "link", "message"),
     [
         ("dd/proj", "", "is inside dd, which would be copied into itself"),
         ("dd/deep/er/proj", "", "is inside dd, which would be copied into itself"),
@@ -348,7 +348,7 @@ def test_a_folder_of_data_is_copied(tmp_path: Path) -> None:
     ],
 )
 def test_data_that_cannot_be_copied_whole_are_refused_and_nothing_is_written(
-    project: str, link: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: str, link: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dd" / "deep").mkdir(parents=True)
@@ -358,18 +358,18 @@ def test_data_that_cannot_be_copied_whole_are_refused_and_nothing_is_written(
         (tmp_path / "dd" / "deep" / "link").symlink_to(tmp_path / link)
     before = sorted(tmp_path.rglob("*"))
     done = run(project, "--data", "dd", "--kind", "text")
-    assert done.exit_code == 2 and said in done.output
+    assert done.exit_code == 2 and message in done.output
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize(("absent", "said"), [("hydra", "hydra is not installed"), ("pipeline", "not installed")])
+@pytest.mark.parametrize(("absent", "message"), [("hydra", "hydra is not installed"), ("pipeline", "not installed")])
 def test_missing_parts_are_named_with_what_installs_them(
-    absent: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    absent: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == absent else find(name))
     done = run(tmp_path / "mine")
-    assert done.exit_code == 2 and said in done.output and "pip install 'langladder[pipeline]'" in done.output
+    assert done.exit_code == 2 and message in done.output and "pip install 'langladder[pipeline]'" in done.output
     assert len(done.output.strip().splitlines()) == 1 and not (tmp_path / "mine").exists()
 
 

@@ -66,11 +66,11 @@ def test_a_sentence_costs_the_same_in_every_form(language_model: Path) -> None:
     result = run("score", language_model, NFC, NFD, LOUD, "--json")
     bits = {one["sentence"]: one["bits"] for one in json.loads(result.stdout)["models"][0]["sentences"]}
     assert set(bits) == {NFC, NFD, LOUD} and len(set(bits.values())) == 1
-    said = "note: 2 of 3 texts were normalised as the training text was (invisible, NFC, lowercase)\n"
-    assert result.stderr == said
+    note = "note: 2 of 3 texts were normalised as the training text was (invisible, NFC, lowercase)\n"
+    assert result.stderr == note
     assert run("score", language_model, NFC).stderr == ""
-    said = "note: 1 of 1 texts was normalised as the training text was (NFC)\n"
-    assert run("generate", language_model, "--prompt", NFD).stderr == said  # every command that reads a text says it
+    note = "note: 1 of 1 texts was normalised as the training text was (NFC)\n"
+    assert run("generate", language_model, "--prompt", NFD).stderr == note  # every command that reads a text says it
 
 
 def test_perplexity_counts_the_normalised_text(language_model: Path, tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_a_word_has_the_same_neighbours_in_every_form(vectors: Path) -> None:
     first, second, third = json.loads(result.stdout)["neighbours"]
     assert second["nearest"] == first["nearest"] and (second["word"], third["word"]) == (big, "Ankara")
     assert result.stderr == "note: 1 of 3 words was normalised as the training text was (NFC)\n"
-    asked = ("analogy", vectors, "ev", "köy")
-    assert run(*asked, "BÜYÜK", "--json").stdout.replace("BÜYÜK", "büyük") == run(*asked, "büyük", "--json").stdout
+    command = ("analogy", vectors, "ev", "köy")
+    assert run(*command, "BÜYÜK", "--json").stdout.replace("BÜYÜK", "büyük") == run(*command, "büyük", "--json").stdout
     assert json.loads(run("similarity", vectors, big, "büyük", "--json").stdout)["cosine"] == pytest.approx(1)
 
 

@@ -64,14 +64,14 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     counted.fit(TokenStream(ids, np.array([0, len(ids)])))
     torch.manual_seed(0)
     V = tokenizer.vocab_size
-    made: dict[str, Any] = {
+    by_name: dict[str, Any] = {
         "counted": counted,
         "gpt": GPT(GPT.Config(context=6, width=8, layers=1, heads=2), V),
         "lstm": RecurrentLM(RecurrentLM.Config(width=8, embedding_dim=8), V),
         "transformer": Transformer(TransformerConfig(width=8, layers=1, heads=2), V, V),
         "attention": AttentionSeq2Seq(AttentionSeq2Seq.Config(width=8, embedding_dim=8, attention_width=8), V, V),
     }
-    for name, model in made.items():
+    for name, model in by_name.items():
         model.save(root / name)
         sides = ("tokenizer",) if name in ("counted", "gpt", "lstm") else ("source", "target")
         for side in sides:
@@ -127,11 +127,11 @@ def run(name: str, out: Path | str, *more: str) -> Result:
     return CliRunner().invoke(app, [str(out) if part.startswith("OUT") else part for part in parts] + [*more])
 
 
-def refuses(name: str, out: Path | str, said: str, *more: str, named: Path | str | None = None) -> None:
+def refuses(name: str, out: Path | str, message: str, *more: str, named: Path | str | None = None) -> None:
     before = snapshot(Path.cwd())
     result = run(name, out, *more)
     assert result.exit_code == 2, (result.output, result.exception)
-    assert f"Error: {out if named is None else named}" in result.stderr and said in result.stderr, result.stderr
+    assert f"Error: {out if named is None else named}" in result.stderr and message in result.stderr, result.stderr
     assert snapshot(Path.cwd()) == before
 
 
@@ -159,10 +159,10 @@ def test_every_output_of_every_command_stands_above() -> None:
 def test_a_folder_of_the_users_stays(name: str, project: Path) -> None:
     thesis = (project / "thesis").rename(project / f"thesis{ending(name)}")
     for more in ([], ["--overwrite"]):
-        said = "this folder is not replaced: it holds " if name in FOLDERS else "is a folder; name a file"
-        refuses(name, thesis, said, *more)
+        message = "this folder is not replaced: it holds " if name in FOLDERS else "is a folder; name a file"
+        refuses(name, thesis, message, *more)
         (project / f"link{ending(name)}").symlink_to(thesis)
-        refuses(name, project / f"link{ending(name)}", said, *more, named="")
+        refuses(name, project / f"link{ending(name)}", message, *more, named="")
         (project / f"link{ending(name)}").unlink()
 
 
@@ -199,12 +199,12 @@ def test_what_it_made_itself_is_replaced_when_asked(name: str, project: Path) ->
     before = snapshot(project)
     first = run(name, out)
     assert first.exit_code == 0, first.output
-    made = snapshot(out)
+    written = snapshot(out)
     refuses(name, out, "exists already; give --overwrite to replace it")
     assert run(name, out, "--overwrite").exit_code == 0
     again = snapshot(out)
-    assert [*again] == [*made]
-    assert [content for content, _, _ in again.values()] == [content for content, _, _ in made.values()]
+    assert [*again] == [*written]
+    assert [content for content, _, _ in again.values()] == [content for content, _, _ in written.values()]
     assert [path.name for path in out.parent.iterdir()] == [out.name]  # nothing else is left beside it
     assert unchanged(before)
 
@@ -241,10 +241,10 @@ def test_a_dash_is_the_standard_output(project: Path) -> None:
     plain = CliRunner().invoke(app, ["translate", "models/attention", "the cat"]).stdout
     before = snapshot(project)
     assert run("translate", "-").stdout_bytes == plain.encode()
-    shown = run("convert", "-", "--to", "glove")
+    result = run("convert", "-", "--to", "glove")
     assert [
-        line.split()[0] for line in shown.stdout.splitlines()
-    ] == WORDS and "6 words × 4 → - (glove)" in shown.stderr
+        line.split()[0] for line in result.stdout.splitlines()
+    ] == WORDS and "6 words × 4 → - (glove)" in result.stderr
     assert snapshot(project) == before
     refuses("convert", "-", "the standard output is used for the answer", "--to", "glove", "--json")
     for name in [*FOLDERS, "convert"]:
@@ -289,14 +289,14 @@ def test_a_full_disk_is_one_sentence(project: Path) -> None:
 def test_json_names_the_place_as_it_was_given(project: Path) -> None:
     (project / "elsewhere").mkdir()
     (project / "link.vec").symlink_to("elsewhere/vectors.vec")  # leads to nothing yet
-    told = json.loads(run("convert", "link.vec", "--json").stdout)
-    assert told["out"] == "link.vec" and len(read_vectors(project / "elsewhere" / "vectors.vec")) == 6
+    report = json.loads(run("convert", "link.vec", "--json").stdout)
+    assert report["out"] == "link.vec" and len(read_vectors(project / "elsewhere" / "vectors.vec")) == 6
 
 
 def test_help_fits_a_terminal_of_100_columns() -> None:
     """What stands in blocks of its own (examples, formats) is never folded by click: the terminal would cut words."""
     for name, _ in commands(app):
-        shown = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=100).stdout
-        assert max(map(len, shown.splitlines())) <= 100, name
+        help_text = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=100).stdout
+        assert max(map(len, help_text.splitlines())) <= 100, name
     listed = CliRunner().invoke(app, ["--help"], terminal_width=100).stdout.split("Commands:")[1]
     assert "..." not in listed, listed

@@ -162,7 +162,7 @@ def test_words_of_another_text_are_counted_as_in_the_training_text(run: Run, pro
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["prompt", "models/lm/gpt", "the cat is", "--option", "a"], "1 options: give --option two or more times"),
         (["prompt", "models/lm/gpt", "x", "--option", "a", "--option", "a"], "a different answer"),
@@ -180,7 +180,7 @@ def test_words_of_another_text_are_counted_as_in_the_training_text(run: Run, pro
         (["perplexity", "models/lm/gpt", "none.txt"], "none.txt: no such file"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(arguments: list[str], told: str, run: Run) -> None:
+def test_mistakes_are_told_in_a_sentence(arguments: list[str], message: str, run: Run) -> None:
     result = run(*arguments)
-    assert result.exit_code == 2 and told in " ".join(result.output.split()), result.output
+    assert result.exit_code == 2 and message in " ".join(result.output.split()), result.output
     assert "Traceback" not in result.output

@@ -25,17 +25,17 @@ def model(tmp_path_factory):
     return str(folder)
 
 
-def run(*arguments, given=""):
-    return CliRunner().invoke(app, ["tag", *arguments], input=given)
+def run(*arguments, text=""):
+    return CliRunner().invoke(app, ["tag", *arguments], input=text)
 
 
 def test_a_pipe_gives_a_line_a_sentence(model):
-    result = run(model, given="\nthe cat sleeps .\n\n \u3000\na dog .\n\n")
+    result = run(model, text="\nthe cat sleeps .\n\n \u3000\na dog .\n\n")
     assert result.exit_code == 0
     assert result.stdout == "\nthe/D cat/N sleeps/V ./P\n\n\na/D dog/N ./P\n\n"
-    found = json.loads(run(model, "--json", "--explain", given="\na dog .\n").stdout)["sentences"]
+    found = json.loads(run(model, "--json", "--explain", text="\na dog .\n").stdout)["sentences"]
     assert [one["tags"] for one in found] == [[], ["D", "N", "P"]] and found[0]["second"] == []
-    assert run(model, given="\n\n").stdout == "\n\n"
+    assert run(model, text="\n\n").stdout == "\n\n"
 
 
 def test_a_file_with_punctuation_at_its_words(model, tmp_path):
@@ -48,7 +48,7 @@ def test_sentences_may_stand_on_the_command_line(model):
 
 
 def test_explained_in_json(model):
-    (answer,) = json.loads(run(model, "-", "--json", "--explain", given="the cat").stdout)["sentences"]
+    (answer,) = json.loads(run(model, "-", "--json", "--explain", text="the cat").stdout)["sentences"]
     assert answer["words"] == ["the", "cat"] and answer["tags"] == ["D", "N"]
     for first, second, other in zip(
         answer["probabilities"], answer["second_probabilities"], answer["second"], strict=True
@@ -57,15 +57,15 @@ def test_explained_in_json(model):
 
 
 def test_explained_in_a_table(model):
-    shown = run(model, "--explain", given="the cat\n").stdout
-    assert shown.startswith("the/D cat/N\n") and "second best" in shown
+    output = run(model, "--explain", text="the cat\n").stdout
+    assert output.startswith("the/D cat/N\n") and "second best" in output
 
 
 def test_what_is_no_tagger_is_refused(model, tmp_path):
     for arguments in ([str(tmp_path)], [str(tmp_path / "nowhere")], [model, str(tmp_path / "no.txt")]):
-        result = run(*arguments, given="x\n")
+        result = run(*arguments, text="x\n")
         assert result.exit_code == 2 and result.stderr.startswith("Error: ") and "Traceback" not in result.output
-    assert run(model, given="").stdout == ""
+    assert run(model, text="").stdout == ""
 
 
 def test_words_of_the_option_are_those_of_the_settings() -> None:

@@ -48,7 +48,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("command", "shown"),
+    ("command", "visible"),
     [
         ("classify classifier", r"no\x1b]0;owned\x07"),
         ("classify classifier --explain", r"no\x1b]0;owned\x07"),
@@ -62,7 +62,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_no_escape_sequence_of_a_model_s_reaches_a_terminal(
-    models: Path, monkeypatch: pytest.MonkeyPatch, command: str, shown: str
+    models: Path, monkeypatch: pytest.MonkeyPatch, command: str, visible: str
 ) -> None:
     monkeypatch.chdir(models)
     words = command.split(" ")
@@ -78,7 +78,7 @@ def test_no_escape_sequence_of_a_model_s_reaches_a_terminal(
         assert not OBEYED.search(result.stderr)
         if terminal:
             assert not OBEYED.search(text) and "\x1b[31m" not in text.replace("\x1b[31mDET", "")
-            assert shown in text
+            assert visible in text
         elif "--json" in words:
             json.loads(result.stdout)
 

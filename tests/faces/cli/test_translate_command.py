@@ -146,10 +146,10 @@ def test_attention_as_numbers_characters_and_picture(run: Run, folder: Path, tmp
     assert best["output_tokens"] == ["la", "kato", "kuras", "<eos>"]
     assert np.array(best["attention"]).shape == (4, 4)
     np.testing.assert_allclose(np.sum(best["attention"], axis=1), 1, atol=1e-3)
-    shown = run(folder, "the cat runs", "--attention").stdout
-    assert "attention of learned" in shown
+    output = run(folder, "the cat runs", "--attention").stdout
+    assert "attention of learned" in output
     assert all(
-        line in shown for line in attention_lines(best["source_tokens"], best["output_tokens"], best["attention"])
+        line in output for line in attention_lines(best["source_tokens"], best["output_tokens"], best["attention"])
     )
     result = run(folder, "the cat runs", "--attention-svg", tmp_path / "map.svg")
     assert result.stdout == "la kato kuras\n"
@@ -204,11 +204,11 @@ def test_samples_follow_the_seed(run: Run, folder: Path) -> None:
 
 
 def test_a_conversation(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: Iterator[str] = iter(["a dog", "", "the cat sleeps"])
+    inputs: Iterator[str] = iter(["a dog", "", "the cat sleeps"])
 
     def listen(_: str = "") -> str:
         try:
-            return next(said)
+            return next(inputs)
         except StopIteration:
             raise EOFError from None
 
@@ -250,10 +250,10 @@ def test_a_line_that_is_no_sentence_is_refused_before_it_is_tokenized(
     text = "a dog\n" + "a dog " * 100_000
     (tmp_path / "in.txt").write_text(text)
     monkeypatch.setattr(Tokenizer, "encode_lines", lambda *_: pytest.fail("the line was tokenized"))
-    said = "a line longer than 400,000 bytes; each line is one text: split it"
+    message = "a line longer than 400,000 bytes; each line is one text: split it"
     for result, where in (
-        (run(folder, "-f", tmp_path / "in.txt", "-o", tmp_path / "out.txt"), f"{tmp_path}/in.txt:2: {said}"),
-        (run(folder, text=text), f"standard input:2: {said}"),
+        (run(folder, "-f", tmp_path / "in.txt", "-o", tmp_path / "out.txt"), f"{tmp_path}/in.txt:2: {message}"),
+        (run(folder, text=text), f"standard input:2: {message}"),
         (
             run(folder, "a dog " * 20_000),
             "'a dog a dog a dog a dog a dog a dog a do' … has 120,000 characters; a sentence can",

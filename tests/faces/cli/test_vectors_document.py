@@ -72,6 +72,6 @@ def test_a_command_of_the_page_works(project: Path, command: list[str], monkeypa
 
 
 def test_the_pages_show_every_command() -> None:
-    shown = {command[0] for page in DOCS.glob("*.md") for command in commands(page)}
-    assert shown == set(app.commands)
+    documented = {command[0] for page in DOCS.glob("*.md") for command in commands(page)}
+    assert documented == set(app.commands)
     assert {command[1] for command in COMMANDS if command[0] == "bias"} == {"weat", "audit", "debias"}
