@@ -14,7 +14,7 @@ import pytest
 
 from tests.browser.looking import Visit, own, serving, settled, under_way
 from tests.browser.small_ladder import finish
-from tests.faces.explorer.conftest import place  # noqa: F401 - a folder of small models
+from tests.faces.explorer.conftest import checkout  # noqa: F401 - a folder of small models
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 ARGUMENTS += ["--disable-sync", "--no-first-run", "--disable-default-apps", "--disable-extensions"]
@@ -48,7 +48,7 @@ def chromium() -> Iterator[Any]:
 def explored(request: pytest.FixtureRequest) -> Path:
     """The folder that is looked at."""
     folder = os.environ.get("LANGLADDER_EXPLORED")
-    return Path(folder) if folder else finish(request.getfixturevalue("place"))
+    return Path(folder) if folder else finish(request.getfixturevalue("checkout"))
 
 
 @pytest.fixture(scope="session")

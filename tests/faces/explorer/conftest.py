@@ -25,7 +25,7 @@ LINES = ["the dogs that the cat sees sleep .", "the cat sees the old king .", "a
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As a checkout has it: models/, reports/ and the truth of microworld."""
     root = tmp_path_factory.mktemp("checkout")
     words = train_tokenizer(LINES, TokenizerConfig(kind="word", vocab_size=None))
@@ -57,8 +57,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def models(place: Path) -> Shelf:
-    return Shelf.below([place / "models"])
+def models(checkout: Path) -> Shelf:
+    return Shelf.below([checkout / "models"])
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +71,7 @@ def client(models: Shelf) -> Iterator[TestClient]:
 def ask(client: TestClient) -> Any:
     """ask(path, body) → JSON, or the events of a stream."""
 
-    def asked(path: str, body: Any, status: int = 200) -> Any:
+    def post(path: str, body: Any, status: int = 200) -> Any:
         answer = client.post(path, json=body)
         assert answer.status_code == status, answer.text
         if not answer.headers["content-type"].startswith("text/event-stream"):
@@ -80,4 +80,4 @@ def ask(client: TestClient) -> Any:
         assert last == "[DONE]"
         return [json.loads(event) for event in events]
 
-    return asked
+    return post

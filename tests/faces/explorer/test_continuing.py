@@ -17,8 +17,8 @@ def _last(events) -> dict:
 
 
 def test_each_model_says_what_the_command_says(ask, models) -> None:
-    asked = {"prompt": "the cat", "models": MODELS, "seed": 3, "temperature": 0.8, "top_k": 20, "max_tokens": 12}
-    events = ask("/api/continue/text", asked)
+    body = {"prompt": "the cat", "models": MODELS, "seed": 3, "temperature": 0.8, "top_k": 20, "max_tokens": 12}
+    events = ask("/api/continue/text", body)
     for name, event in _last(events).items():
         rung = models.language_model(name)
         config = SamplingConfig(seed=event["seed"], temperature=0.8, top_k=20, max_tokens=12)
@@ -29,13 +29,13 @@ def test_each_model_says_what_the_command_says(ask, models) -> None:
     assert firsts == [*MODELS], "all grow at once"
 
 
-def test_each_model_has_random_numbers_of_its_own(place) -> None:
-    twin = place / "models" / "lm" / "twin"
-    shutil.copytree(place / "models" / "lm" / "kneser_ney", twin)
+def test_each_model_has_random_numbers_of_its_own(checkout) -> None:
+    twin = checkout / "models" / "lm" / "twin"
+    shutil.copytree(checkout / "models" / "lm" / "kneser_ney", twin)
     try:
-        with TestClient(create(Shelf.below([place / "models"]))) as client:
-            asked = {"prompt": "the", "models": ["kneser_ney", "twin"], "temperature": 3, "max_tokens": 30}
-            answers = [client.post("/api/continue/text", json=asked | {"seed": seed}).text for seed in (1, 1, 2)]
+        with TestClient(create(Shelf.below([checkout / "models"]))) as client:
+            body = {"prompt": "the", "models": ["kneser_ney", "twin"], "temperature": 3, "max_tokens": 30}
+            answers = [client.post("/api/continue/text", json=body | {"seed": seed}).text for seed in (1, 1, 2)]
     finally:
         shutil.rmtree(twin)
     parts = [[json.loads(line[6:]) for line in text.split("\n\n") if line.startswith("data: {")] for text in answers]
@@ -46,14 +46,14 @@ def test_each_model_has_random_numbers_of_its_own(place) -> None:
 
 
 def test_temperature_zero_is_greedy_and_a_seed_decides(ask, models) -> None:
-    asked = {"prompt": "the", "models": ["gpt"], "max_tokens": 6}
-    greedy = _last(ask("/api/continue/text", asked | {"temperature": 0, "seed": 1}))["gpt"]["text"]
-    assert greedy == _last(ask("/api/continue/text", asked | {"temperature": 0, "seed": 2}))["gpt"]["text"]
+    body = {"prompt": "the", "models": ["gpt"], "max_tokens": 6}
+    greedy = _last(ask("/api/continue/text", body | {"temperature": 0, "seed": 1}))["gpt"]["text"]
+    assert greedy == _last(ask("/api/continue/text", body | {"temperature": 0, "seed": 2}))["gpt"]["text"]
     rung = models.language_model("gpt")
     assert "the" + greedy == complete(
         rung.model, rung.tokenizer, "the", SamplingConfig(strategy="greedy", max_tokens=6)
     )
-    drawn = {_last(ask("/api/continue/text", asked | {"seed": seed}))["gpt"]["text"] for seed in range(4)}
+    drawn = {_last(ask("/api/continue/text", body | {"seed": seed}))["gpt"]["text"] for seed in range(4)}
     assert len(drawn) > 1
 
 

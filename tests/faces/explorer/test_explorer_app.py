@@ -45,8 +45,8 @@ def test_titles_are_escaped_and_broken_models_are_listed(client) -> None:
 
 
 def test_pages_know_the_languages_of_the_corpora(models: Shelf) -> None:
-    with TestClient(create(models, languages={"text": "tr", "source": None}), base_url="http://127.0.0.1") as asked:
-        page = asked.get("/tokenize").text
+    with TestClient(create(models, languages={"text": "tr", "source": None}), base_url="http://127.0.0.1") as client:
+        page = client.get("/tokenize").text
     assert html.unescape(re.search('<body data-languages="([^"]*)">', page)[1]) == '{"source": null, "text": "tr"}'
 
 
@@ -79,11 +79,11 @@ def test_what_is_too_large_or_unknown_gets_a_clear_answer(client, ask) -> None:
 
 
 def test_fifty_requests_at_once_are_all_answered_alike(ask) -> None:
-    asked = {"texts": ["the cat sees the old king ."], "models": ["kneser_ney", "lstm", "gpt"]}
+    body = {"texts": ["the cat sees the old king ."], "models": ["kneser_ney", "lstm", "gpt"]}
     with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(lambda _: ask("/api/surprisal/score", asked), range(50)))
+        answers = list(pool.map(lambda _: ask("/api/surprisal/score", body), range(50)))
     for answer in answers:
-        assert [event["model"] for event in answer] == asked["models"]
+        assert [event["model"] for event in answer] == body["models"]
         bits = [event["texts"][0]["bits"] for event in answer]
         assert bits == pytest.approx([event["texts"][0]["bits"] for event in answers[0]], abs=1e-4)
 
@@ -119,8 +119,8 @@ def test_a_half_sent_body_holds_no_turn(models, monkeypatch) -> None:
         routes = APIRouter()
 
         @routes.post("/now")
-        def now(asked: dict[str, int]) -> dict[str, int]:
-            return asked
+        def now(body: dict[str, int]) -> dict[str, int]:
+            return body
 
         return routes
 
@@ -130,7 +130,7 @@ def test_a_half_sent_body_holds_no_turn(models, monkeypatch) -> None:
     headers = [(b"host", b"testserver"), (b"content-length", b"2"), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/api/quick/now", "query_string": b"", "headers": headers}
 
-    async def asked(*parts: bytes) -> int:
+    async def post(*parts: bytes) -> int:
         sent = [{"type": "http.request", "body": part, "more_body": part != b"}"} for part in parts]
         found = []
 
@@ -146,9 +146,9 @@ def test_a_half_sent_body_holds_no_turn(models, monkeypatch) -> None:
         return found[0]["status"]
 
     async def all_of_them() -> list[int]:
-        slow = [asyncio.create_task(asked(b"{")) for _ in range(4)]
+        slow = [asyncio.create_task(post(b"{")) for _ in range(4)]
         await asyncio.sleep(0.05)
-        return [await asyncio.wait_for(asked(b"{", b"}"), 0.3), *await asyncio.gather(*slow)]
+        return [await asyncio.wait_for(post(b"{", b"}"), 0.3), *await asyncio.gather(*slow)]
 
     assert asyncio.run(all_of_them()) == [200, 408, 408, 408, 408]
 

@@ -19,7 +19,7 @@ def test_requests_drawn_from_the_description_are_answered_as_described(models: S
     def change(_: str, body: dict[str, Any]) -> None:
         names = body.get("models")
         if isinstance(names, list) and all(isinstance(name, str) and len(name) <= MOST for name in names):
-            body["models"] = [MODELS[place % len(MODELS)] for place in range(len(names))]
+            body["models"] = [MODELS[index % len(MODELS)] for index in range(len(names))]
 
     paths = answered_as_described(create(models), change, strict=False)
     assert {path.split("/")[2] for path in paths} == {typed.NAME, *(page.name for page in PAGES)}

@@ -35,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def asked(root: Path):
+def post(root: Path):
     with TestClient(create(Shelf.below([root]))) as client:
 
         def ask(what: str, body: object, status: int = 200):
@@ -46,8 +46,8 @@ def asked(root: Path):
         yield ask
 
 
-def test_equal_tokenizers_are_one_and_a_broken_one_is_told(asked) -> None:
-    found = asked("list", {})
+def test_equal_tokenizers_are_one_and_a_broken_one_is_told(post) -> None:
+    found = post("list", {})
     assert len(found) == len(KINDS) + 2
     by_models = {tuple(one["models"]): one for one in found}
     assert by_models["again", "word"]["kind"] == "word"
@@ -61,9 +61,9 @@ def test_equal_tokenizers_are_one_and_a_broken_one_is_told(asked) -> None:
     assert "tokenizer.json" in by_models["broken",]["error"]["message"]
 
 
-def test_tokens_are_the_tokenizer_s(asked) -> None:
-    ids = {one["models"][-1]: one["id"] for one in asked("list", {})}
-    found = {one["id"]: one for one in asked("cut", {"text": "the cat\nsat <b>ü</b>"})}
+def test_tokens_are_the_tokenizer_s(post) -> None:
+    ids = {one["models"][-1]: one["id"] for one in post("list", {})}
+    found = {one["id"]: one for one in post("cut", {"text": "the cat\nsat <b>ü</b>"})}
     assert "error" in found[ids["broken"]]
     for kind in ("bpe_bytes", "bpe_words", "unigram"):
         tokenizer = train_tokenizer(LINES, TokenizerConfig(kind=kind, vocab_size=KINDS[kind]))
@@ -81,12 +81,12 @@ def test_tokens_are_the_tokenizer_s(asked) -> None:
     assert words["unknown"] == words["tokens"] - 2
 
 
-def test_limits_and_what_is_not_there_are_told(asked) -> None:
-    for what, body, told in (
+def test_limits_and_what_is_not_there_are_told(post) -> None:
+    for what, body, message in (
         ("cut", {"text": " \n"}, "write a text"),
         ("cut", {"text": "x" * 100_000}, "5000 characters"),
     ):
-        assert told in asked(what, body, 400)["error"]["message"]
+        assert message in post(what, body, 400)["error"]["message"]
 
 
 def test_words_of_vectors_are_looked_up_as_their_text_was_written(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def asked(root: Path) -> Iterator:
+def post(root: Path) -> Iterator:
     with TestClient(create(Shelf.below([root]))) as client:
 
         def ask(what: str, body: object, status: int = 200):
@@ -41,29 +41,29 @@ def asked(root: Path) -> Iterator:
 
 
 @pytest.mark.parametrize("name", ["attention", "plain", "transformer"])
-def test_translations_are_the_command_s_and_the_tree_ends_in_them(asked, root: Path, name: str) -> None:
-    (found,) = asked("search", {"models": [name], "text": SENTENCE, "width": 4, "n_best": 4, "alpha": 0.5})
+def test_translations_are_the_command_s_and_the_tree_ends_in_them(post, root: Path, name: str) -> None:
+    (found,) = post("search", {"models": [name], "text": SENTENCE, "width": 4, "n_best": 4, "alpha": 0.5})
     line = [str(root / name), SENTENCE, "--beam", "4", "--n-best", "4", "--alpha", "0.5", "--json"]
-    told = json.loads(CliRunner().invoke(app, ["translate", *line]).output)
-    wanted = told["sentences"][0]["translations"][0]["candidates"]
+    result = json.loads(CliRunner().invoke(app, ["translate", *line]).output)
+    wanted = result["sentences"][0]["translations"][0]["candidates"]
     assert [{key: one[key] for key in ("text", "score", "log_prob")} for one in found["beam"]] == wanted
-    tree = asked("tree", {"model": name, "text": SENTENCE, "width": 4, "n_best": 4, "alpha": 0.5})
+    tree = post("tree", {"model": name, "text": SENTENCE, "width": 4, "n_best": 4, "alpha": 0.5})
     assert tree["texts"] == [one["text"] for one in wanted]
     ends = [tree["nodes"][end] for end in tree["ends"]]
     assert [node["score"] for node in ends] == pytest.approx([one["score"] for one in wanted], abs=1e-4)
     assert [node["total"] for node in ends] == pytest.approx([one["log_prob"] for one in wanted], abs=1e-4)
     single = [str(root / name), SENTENCE, "--beam", "1", "--alpha", "0.5", "--json"]
-    told = json.loads(CliRunner().invoke(app, ["translate", *single]).output)
-    (greedy,) = told["sentences"][0]["translations"][0]["candidates"]
+    result = json.loads(CliRunner().invoke(app, ["translate", *single]).output)
+    (greedy,) = result["sentences"][0]["translations"][0]["candidates"]
     assert {key: found["greedy"][key] for key in greedy} == greedy
 
 
-def test_attention_of_every_layer_and_head(asked, root: Path) -> None:
+def test_attention_of_every_layer_and_head(post, root: Path) -> None:
     shapes = {}
     for name in ("attention", "plain", "transformer"):
-        (found,) = asked("search", {"models": [name], "text": SENTENCE})
+        (found,) = post("search", {"models": [name], "text": SENTENCE})
         best = found["beam"][0]
-        read = asked("attention", {"model": name, "text": SENTENCE, "ids": best["ids"]})
+        read = post("attention", {"model": name, "text": SENTENCE, "ids": best["ids"]})
         assert read["source"] == [*SENTENCE.split(), "<eos>"]
         T, S = len(read["target"]), len(read["source"])
         assert best["tokens"] == T
@@ -78,16 +78,16 @@ def test_attention_of_every_layer_and_head(asked, root: Path) -> None:
     assert shapes == {"attention": [("source", 1, 1)], "plain": [], "transformer": kinds}
 
 
-def test_what_cannot_be_translated_is_told(asked) -> None:
-    for what, body, told in (
+def test_what_cannot_be_translated_is_told(post) -> None:
+    for what, body, message in (
         ("search", {"models": ["plain"], "text": " "}, "write a sentence"),
         ("search", {"models": ["plain"], "text": "x " * 50_000}, "1000 characters"),
         ("search", {"models": ["plain"], "text": "x", "width": 17}, "width"),
         ("tree", {"model": "plain", "text": "dog " * 200}, "201 tokens"),
         ("attention", {"model": "plain", "text": "dog", "ids": [999]}, "id"),
     ):
-        assert told in asked(what, body, 400)["error"]["message"]
-    assert "nothing" in asked("tree", {"model": "nothing", "text": "dog"}, 404)["error"]["message"]
-    found = asked("search", {"models": ["nothing", "plain"], "text": "the zebra"})
+        assert message in post(what, body, 400)["error"]["message"]
+    assert "nothing" in post("tree", {"model": "nothing", "text": "dog"}, 404)["error"]["message"]
+    found = post("search", {"models": ["nothing", "plain"], "text": "the zebra"})
     assert "error" in found[0]
     assert found[1]["unknown"] == [1]

@@ -42,8 +42,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def asked(folder: Path, place: Path):
-    with TestClient(create(Shelf.below([folder.parent, place / "models" / "lm"]))) as client:
+def post(folder: Path, checkout: Path):
+    with TestClient(create(Shelf.below([folder.parent, checkout / "models" / "lm"]))) as client:
 
         def ask(what: str, body: object, status: int = 200):
             answer = client.post(f"/api/words/{what}", json=body)
@@ -63,20 +63,20 @@ def command(*words: str) -> dict:
     return json.loads(result.output)
 
 
-def test_answers_are_those_of_the_commands(asked, folder: Path) -> None:
+def test_answers_are_those_of_the_commands(post, folder: Path) -> None:
     for measure in ("cosine", "dot", "euclidean"):
         wanted = command("neighbours", str(folder), "king", "-k", "4", "--measure", measure)
-        found = asked("neighbours", {"model": "drawn", "word": " king ", "count": 4, "measure": measure})
+        found = post("neighbours", {"model": "drawn", "word": " king ", "count": 4, "measure": measure})
         assert found == wanted["neighbours"][0]["nearest"]
-    both = asked("analogy", {"model": "drawn", "a": "man", "b": "woman", "c": "king"})
+    both = post("analogy", {"model": "drawn", "a": "man", "b": "woman", "c": "king"})
     for method, found in both.items():
         assert found == command("analogy", str(folder), "man", "woman", "king", "--method", method)["answers"]
-    found = asked("similarity", {"model": "drawn", "first": "man", "second": "king"})
+    found = post("similarity", {"model": "drawn", "first": "man", "second": "king"})
     assert {"first": "man", "second": "king"} | found == command("similarity", str(folder), "man", "king")
 
 
 @pytest.mark.parametrize(
-    ("what", "body", "told"),
+    ("what", "body", "message"),
     [
         ("neighbours", {"word": "kng"}, "did you mean king"),
         ("neighbours", {"word": "King"}, "did you mean king"),
@@ -91,15 +91,15 @@ def test_answers_are_those_of_the_commands(asked, folder: Path) -> None:
         ("map", {"count": 6000}, "5000"),
     ],
 )
-def test_what_cannot_be_answered_is_told(asked, what: str, body: dict, told: str) -> None:
-    assert told in asked(what, {"model": "drawn"} | body, 400)["error"]["message"]
+def test_what_cannot_be_answered_is_told(post, what: str, body: dict, message: str) -> None:
+    assert message in post(what, {"model": "drawn"} | body, 400)["error"]["message"]
 
 
-def test_the_odd_one_out_and_a_bias(asked) -> None:
-    found = asked("odd", {"model": "drawn", "words": "king, queen\n man <b>"})
+def test_the_odd_one_out_and_a_bias(post) -> None:
+    found = post("odd", {"model": "drawn", "words": "king, queen\n man <b>"})
     assert {one["word"] for one in found} == {"king", "queen", "man", "<b>"}
     body = {"model": "drawn", "pairs": "she he, woman man", "words": "doctor nurse <b> he plumber"}
-    found = asked("bias", body)
+    found = post("bias", body)
     assert found["missing"] == ["plumber"]
     assert found["within"] == ["he"]
     assert {word for word, *_ in found["leaning"]} == {"doctor", "nurse", "<b>"}
@@ -108,17 +108,17 @@ def test_the_odd_one_out_and_a_bias(asked) -> None:
     assert sum(found["explained"]) == pytest.approx(1, abs=1e-4)
 
 
-def test_a_word_in_every_rung(asked) -> None:
+def test_a_word_in_every_rung(post) -> None:
     models = ["drawn", "gpt", "kneser_ney", "drawn", "nothing"]
-    found = asked("rungs", {"models": models, "word": "king", "count": 3})
+    found = post("rungs", {"models": models, "word": "king", "count": 3})
     assert [event["model"] for event in found] == ["drawn", "gpt", "kneser_ney", "nothing"]
     assert [len(event.get("nearest", [])) for event in found] == [3, 3, 0, 0]
     assert "no input embedding" in found[2]["error"]["message"]
     assert "not served" in found[3]["error"]["message"]
 
 
-def test_examples_are_words_that_there_are(asked) -> None:
-    found = asked("about", {"model": "drawn"})
+def test_examples_are_words_that_there_are(post) -> None:
+    found = post("about", {"model": "drawn"})
     assert (found["words"], found["dimension"], found["sparse"]) == (len(WORDS), 6, False)
     assert found["examples"]["words"] == "dog cat paris horse"
     assert found["examples"]["leaning"] == "doctor nurse king queen"
@@ -126,8 +126,8 @@ def test_examples_are_words_that_there_are(asked) -> None:
     assert {other[name] for name in ("word", "a", "b", "c")} <= {"я", "ты"}
 
 
-def test_a_map_has_the_places_of_the_command(asked) -> None:
-    *_, found = asked("map", {"model": "drawn", "count": 10})
+def test_a_map_has_the_places_of_the_command(post) -> None:
+    *_, found = post("map", {"model": "drawn", "count": 10})
     wanted = word_map(vectors(), WORDS[:10])
     assert found["words"] == WORDS[:10]
     assert found["explained"] == pytest.approx(wanted.explained, abs=1e-4)
@@ -140,25 +140,25 @@ def test_a_slow_map_is_made_elsewhere_once_and_kept() -> None:
     maps, drawn = Maps(), vectors()
     job = maps.job(drawn, 10, "tsne")
     assert maps.job(drawn, 10, "tsne") is job
-    told = [event for _ in range(9) for event in events(job, patience=60)]
-    assert any("iteration" in str(event.get("said")) for event in told)
+    received = [event for _ in range(9) for event in events(job, patience=60)]
+    assert any("iteration" in str(event.get("said")) for event in received)
     np.testing.assert_allclose(job.found.points, word_map(drawn, WORDS[:10], "tsne").points, rtol=1e-4)
-    assert [*events(job)] == [told[-1]]
+    assert [*events(job)] == [received[-1]]
 
 
 def test_whoever_waits_for_a_map_hears_that_it_lasts_and_why_there_is_none() -> None:
     job = Job(["a"])
     assert [*events(job, patience=0.01)] == [{"said": "waiting for its turn", "share": 0.0}, {"again": True}]
-    wide = WordVectors(["a", "b"], np.zeros((2, 1), dtype=np.float32).repeat(MOST_NUMBERS // 2 + 1, axis=1))
+    too_large = WordVectors(["a", "b"], np.zeros((2, 1), dtype=np.float32).repeat(MOST_NUMBERS // 2 + 1, axis=1))
     with pytest.raises(Exception, match="1 words at most"):
-        Maps().job(wide, 10, "pca")
+        Maps().job(too_large, 10, "pca")
 
 
-def test_a_method_that_is_not_installed_is_refused_with_the_line_that_installs_it(asked, monkeypatch) -> None:
+def test_a_method_that_is_not_installed_is_refused_with_the_line_that_installs_it(post, monkeypatch) -> None:
     monkeypatch.setitem(maps.PACKAGES, "umap", ("no_such_module", "umap-learn"))
-    assert asked("about", {"model": "drawn"})["missing"] == {"umap": "pip install umap-learn"}
-    told = asked("map", {"model": "drawn", "count": 10, "method": "umap"}, 400)["error"]["message"]
-    assert "not installed; allowed: pca, tsne (install it with `pip install umap-learn`)" in told
+    assert post("about", {"model": "drawn"})["missing"] == {"umap": "pip install umap-learn"}
+    message = post("map", {"model": "drawn", "count": 10, "method": "umap"}, 400)["error"]["message"]
+    assert "not installed; allowed: pca, tsne (install it with `pip install umap-learn`)" in message
     result = CliRunner().invoke(app, ["map", "--help"])
     page = (
         (files("langladder.faces.explorer") / "templates" / "words.html.j2")
@@ -171,13 +171,13 @@ def test_a_method_that_is_not_installed_is_refused_with_the_line_that_installs_i
 
 
 @pytest.mark.long
-def test_a_map_by_umap_is_made_in_a_process_of_its_own(asked, tmp_path: Path, monkeypatch) -> None:
+def test_a_map_by_umap_is_made_in_a_process_of_its_own(post, tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "umap.py").write_text(UMAP)
     monkeypatch.syspath_prepend(tmp_path)
-    assert asked("about", {"model": "drawn"})["missing"] == {}
-    *_, found = asked("map", {"model": "drawn", "count": 10, "method": "umap"})
+    assert post("about", {"model": "drawn"})["missing"] == {}
+    *_, found = post("map", {"model": "drawn", "count": 10, "method": "umap"})
     while "again" in found:  # on a busy machine
-        *_, found = asked("map", {"model": "drawn", "count": 10, "method": "umap"})
+        *_, found = post("map", {"model": "drawn", "count": 10, "method": "umap"})
     assert found["words"] == WORDS[:10] and found["explained"] is None
     rows = vectors().dense(np.arange(10)).astype(np.float64)
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True))[:, :2]

@@ -23,7 +23,7 @@ TEXT = "the cat sees the old king ."
 
 
 @pytest.fixture(scope="module")
-def shelf(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+def shelf(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     """The language models of the other pages, an encoder and translators."""
     root = tmp_path_factory.mktemp("inside")
     translators(root / "translator")
@@ -32,20 +32,20 @@ def shelf(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     bert = BERT(BERT.Config(context=24, width=8, layers=2, heads=2, next_sentence=False), tokenizer.full_vocab_size)
     bert.save(root / "encoder" / "bert")
     tokenizer.save(root / "encoder" / "bert" / "tokenizer.json")
-    return Shelf.below([place / "models", root], project=root)
+    return Shelf.below([checkout / "models", root], project=root)
 
 
 @pytest.fixture(scope="module")
 def look(shelf: Shelf) -> Any:
     client = TestClient(create(shelf), raise_server_exceptions=False)
 
-    def asked(model: str, text: str = TEXT, place: int | None = None, status: int = 200) -> Any:
-        answer = client.post("/api/inside/look", json={"model": model, "text": text, "place": place})
+    def post(model: str, text: str = TEXT, position: int | None = None, status: int = 200) -> Any:
+        answer = client.post("/api/inside/look", json={"model": model, "text": text, "place": position})
         assert answer.status_code == status, answer.text
         return answer.json()
 
-    asked.client = client  # type: ignore[attr-defined]
-    return asked
+    post.client = client  # type: ignore[attr-defined]
+    return post
 
 
 def test_the_models_that_can_be_looked_into_are_listed_by_kind(look: Any) -> None:
@@ -59,7 +59,7 @@ def test_the_models_that_can_be_looked_into_are_listed_by_kind(look: Any) -> Non
 @pytest.mark.parametrize("name", ["kneser_ney", "lstm", "gpt"])
 @pytest.mark.parametrize("at", [0, 3, None])
 def test_the_last_step_is_the_answer_of_a_language_model(look: Any, shelf: Shelf, name: str, at: int | None) -> None:
-    found = look(name, place=at)
+    found = look(name, position=at)
     rung = shelf.language_model(name)
     own = guess(rung.model, rung.tokenizer, TEXT, found["place"])
     assert found["answer"]["bits"] == own.bits and found["tokens"][found["place"]][1] == found["token"]
@@ -81,10 +81,10 @@ def test_a_gap_is_filled_as_the_command_fills_it(look: Any, shelf: Shelf) -> Non
     encoder = shelf.load("encoder inside", shelf.find("bert"), inside._read_encoder).loaded
     ((*likeliest,),) = fill(encoder.model, encoder.tokenizer, "the cat sees <mask> old king .")
     wanted = [(one.text, pytest.approx(one.probability, rel=1e-4)) for one in likeliest]
-    for text, place in (("the cat sees <mask> old king .", None), ("the cat sees the old king .", 3)):
-        found = look("bert", text, place)
+    for text, position in (("the cat sees <mask> old king .", None), ("the cat sees the old king .", 3)):
+        found = look("bert", text, position)
         assert [(one.strip(), p) for one, p in found["layers"][-1]["guess"]["likeliest"]] == wanted
-        assert found["read"][4] == "<mask>" and found["token"] == (None if place is None else "the")
+        assert found["read"][4] == "<mask>" and found["token"] == (None if position is None else "the")
 
 
 def test_a_translation_is_that_of_greedy_search(look: Any) -> None:
@@ -121,8 +121,8 @@ def test_an_answer_that_would_be_too_large_is_refused(look: Any, monkeypatch: py
         assert "numbers inside this model" in look(model, status=400)["error"]["message"]
 
 
-def test_counts_need_the_training_tokens_of_the_same_tokenizer(place: Path, tmp_path: Path) -> None:
-    own = Tokenizer.load(place / "models" / "lm" / "kneser_ney" / "tokenizer.json")
+def test_counts_need_the_training_tokens_of_the_same_tokenizer(checkout: Path, tmp_path: Path) -> None:
+    own = Tokenizer.load(checkout / "models" / "lm" / "kneser_ney" / "tokenizer.json")
     other = train_tokenizer(LINES, TokenizerConfig(kind="word", vocab_size=None))
     shelf = Shelf({}, project=tmp_path)
     assert inside._training_ids(shelf, own) is None  # there are none

@@ -33,9 +33,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("config", [GREEDY, SamplingConfig(seed=3, max_tokens=6, temperature=1.5)])
 def test_an_answer_grows_to_what_is_given_at_once(models: Path, config: SamplingConfig) -> None:
     model, tokenizer = read_instructed(models / "instruct/sft")
-    grown = list(answer_as_it_grows(model.eval(), tokenizer, "say cat", config))
-    assert grown[-1] == answers(model, ChatTemplate(TOKENIZER), [asked("say cat")], config)[0]
-    assert all(longer.startswith(text) for text, longer in pairwise(grown))
+    partial_answers = list(answer_as_it_grows(model.eval(), tokenizer, "say cat", config))
+    assert partial_answers[-1] == answers(model, ChatTemplate(TOKENIZER), [asked("say cat")], config)[0]
+    assert all(longer.startswith(text) for text, longer in pairwise(partial_answers))
 
 
 def test_a_model_that_did_not_learn_to_answer_goes_on(models: Path) -> None:
@@ -55,10 +55,10 @@ def test_an_instruction_without_room_or_words_is_refused(models: Path) -> None:
 def test_right_answers_to_the_examples_are_judged_right(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microworld, "DRAWN", {"train": 300, "unseen": 60})
     microworld.requests.cache_clear()
-    shown = microworld.examples()
-    assert len({one["kind"] for one in shown}) >= 15 and UNSEEN & {one["kind"] for one in shown}
-    known = [one for one in shown if evaluate(f"  {one['text'].upper()} ", "")["known"]]
-    assert len(known) == len(shown)
+    examples = microworld.examples()
+    assert len({one["kind"] for one in examples}) >= 15 and UNSEEN & {one["kind"] for one in examples}
+    known = [one for one in examples if evaluate(f"  {one['text'].upper()} ", "")["known"]]
+    assert len(known) == len(examples)
     for one in known:
         assert evaluate(one["text"], one["answer"])["reward"] == 1.0, one
     wrong = evaluate(known[0]["text"], "the the of")

@@ -22,10 +22,10 @@ FACTS = {"tokens_per_second": 25693.2, "seconds": 86.7, "peak_memory_bytes": 816
 LINEAGE = {"year": 1997, "base": "lm/gru", "reads": "models/reward/r"}
 
 
-def write_timings(place: Path, **rungs: object) -> None:
-    ladder = ladder_id(json.loads((place / "reports/ladder.json").read_text()))
-    told = {f"lm/{name}": facts for name, facts in rungs.items()}
-    (place / "reports/timings.json").write_text(json.dumps({"ladder": ladder, "rungs": told}))
+def write_timings(checkout: Path, **rungs: object) -> None:
+    ladder = ladder_id(json.loads((checkout / "reports/ladder.json").read_text()))
+    timings = {f"lm/{name}": facts for name, facts in rungs.items()}
+    (checkout / "reports/timings.json").write_text(json.dumps({"ladder": ladder, "rungs": timings}))
 
 
 def rung(name: str, title: str, per_word: float) -> dict[str, object]:
@@ -41,7 +41,7 @@ def rung(name: str, title: str, per_word: float) -> dict[str, object]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def checkout(tmp_path: Path) -> Path:
     (tmp_path / "reports").mkdir()
     ladder = {
         "chosen": {"size": "tiny", "seed": 1},
@@ -55,8 +55,8 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_finished_run_is_told_with_its_years_and_times(place: Path) -> None:
-    found = read_last_run(place)
+def test_a_finished_run_is_told_with_its_years_and_times(checkout: Path) -> None:
+    found = read_last_run(checkout)
     lstm, gru = found.of("lm")
     assert (lstm.metadata.year, lstm.metadata.base, lstm.metadata.reads) == (1997, "lm/gru", "models/reward/r")
     assert (lstm.timing.seconds, lstm.timing.tokens_per_second, lstm.timing.run) == (86.7, 25693.2, "4e1e")
@@ -68,43 +68,43 @@ def test_a_finished_run_is_told_with_its_years_and_times(place: Path) -> None:
     assert found.meta.size == "tiny"
 
 
-def test_rungs_of_one_title_have_times_of_their_own(place: Path) -> None:
-    inputs = read_last_run(place)
+def test_rungs_of_one_title_have_times_of_their_own(checkout: Path) -> None:
+    inputs = read_last_run(checkout)
     lstm, gru = inputs.of("lm")
     other = RungMetadata(title=lstm.title, year=2014)
     twins = [replace(lstm, timing=Timing(seconds=10.0)), replace(gru, metadata=other)]
     twins[1] = replace(twins[1], timing=Timing(seconds=99.0))
     inputs = replace(inputs, rungs={**inputs.rungs, "lm": twins})
     for name, value in (("ladder", ladder_summary(inputs)), ("timings", ladder_timings(inputs))):
-        (place / f"reports/{name}.json").write_text(json.dumps(value))
-    found = read_last_run(place).of("lm")
+        (checkout / f"reports/{name}.json").write_text(json.dumps(value))
+    found = read_last_run(checkout).of("lm")
     assert [rung.title for rung in found] == ["LSTM & co", "LSTM & co"]
     assert [rung.timing.seconds for rung in found] == [10.0, 99.0]
     assert [rung.metadata.year for rung in found] == [1997, 2014]
 
 
-def test_times_of_another_ladder_are_not_shown(place: Path) -> None:
-    ladder = json.loads((place / "reports/ladder.json").read_text())
+def test_times_of_another_ladder_are_not_shown(checkout: Path) -> None:
+    ladder = json.loads((checkout / "reports/ladder.json").read_text())
     ladder["lm"][0]["scores"]["perplexity_per_word"] = 9.2
-    (place / "reports/ladder.json").write_text(json.dumps(ladder))
-    assert {rung.timing for rung in read_last_run(place).of("lm")} == {Timing()}
+    (checkout / "reports/ladder.json").write_text(json.dumps(ladder))
+    assert {rung.timing for rung in read_last_run(checkout).of("lm")} == {Timing()}
 
 
-def test_without_timings_the_scores_are_there(place: Path) -> None:
-    (place / "reports/timings.json").unlink()
-    (table,) = ladder_rows(read_last_run(place))
+def test_without_timings_the_scores_are_there(checkout: Path) -> None:
+    (checkout / "reports/timings.json").unlink()
+    (table,) = ladder_rows(read_last_run(checkout))
     assert "time" not in [column.title for column in table.columns]
 
 
-def test_a_damaged_ladder_is_named(place: Path) -> None:
+def test_a_damaged_ladder_is_named(checkout: Path) -> None:
     for text in ("{", "[]", '{"chosen": {}, "lm": [{"name": 3}]}', '{"chosen": 3}'):
-        (place / "reports/ladder.json").write_text(text)
+        (checkout / "reports/ladder.json").write_text(text)
         with pytest.raises(InputError, match=r"ladder\.json"):
-            read_last_run(place)
+            read_last_run(checkout)
 
 
 @pytest.mark.parametrize(
-    ("facts", "told"),
+    ("facts", "message"),
     [
         ({"seconds": "fast"}, r"lm/lstm\.seconds"),
         ({"seconds": float("1e999")}, r"timings\.json"),
@@ -113,20 +113,20 @@ def test_a_damaged_ladder_is_named(place: Path) -> None:
         (3, "lm/lstm"),
     ],
 )
-def test_damaged_timings_are_named(place: Path, facts: object, told: str) -> None:
-    write_timings(place, lstm=facts)
-    text = (place / "reports/timings.json").read_text().replace("Infinity", "1e999")
-    (place / "reports/timings.json").write_text(text)
-    with pytest.raises(InputError, match=told):
-        read_last_run(place)
+def test_damaged_timings_are_named(checkout: Path, facts: object, message: str) -> None:
+    write_timings(checkout, lstm=facts)
+    text = (checkout / "reports/timings.json").read_text().replace("Infinity", "1e999")
+    (checkout / "reports/timings.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_last_run(checkout)
     for text in ("{", "[]", '{"rungs": 3}'):
-        (place / "reports/timings.json").write_text(text)
+        (checkout / "reports/timings.json").write_text(text)
         with pytest.raises(InputError, match=r"timings\.json"):
-            read_last_run(place)
+            read_last_run(checkout)
 
 
-def test_the_page_of_the_ladder_has_the_links(place: Path) -> None:
-    shelf = Shelf.below([place / "models"], project=place)
+def test_the_page_of_the_ladder_has_the_links(checkout: Path) -> None:
+    shelf = Shelf.below([checkout / "models"], project=checkout)
     for tracking, wanted in (
         ("http://127.0.0.1:5000", ["http://127.0.0.1:5000/#/runs/4e1e", None]),
         ("", [None, None]),
@@ -138,7 +138,7 @@ def test_the_page_of_the_ladder_has_the_links(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "shown"),
+    ("server", "expected"),
     [
         ("http://h:5000", "http://h:5000"),
         ("https://me:secret@h/mlflow?a=1", "https://h/mlflow?a=1"),
@@ -147,14 +147,14 @@ def test_the_page_of_the_ladder_has_the_links(place: Path) -> None:
     ],
 )
 def test_the_links_follow_the_tracking_server_and_hide_its_password(
-    place: Path, monkeypatch: pytest.MonkeyPatch, server: str, shown: str
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, server: str, expected: str
 ) -> None:
-    (place / "models/lm/lstm/config.json").write_text("{}")
+    (checkout / "models/lm/lstm/config.json").write_text("{}")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server)
     apps: list[Starlette] = []
     monkeypatch.setattr("langladder.faces.http.server.run", lambda app, *_: apps.append(app))
-    for more, wanted in (([], shown), (["--mlflow", "http://other"], "http://other")):
-        ended = CliRunner().invoke(explore, [str(place / "models"), *more])
+    for more, wanted in (([], expected), (["--mlflow", "http://other"], "http://other")):
+        ended = CliRunner().invoke(explore, [str(checkout / "models"), *more])
         assert ended.exit_code == 0, ended.output
         with TestClient(apps.pop()) as client:
             assert client.post("/api/ladder/run", json={}).json()["tracking"] == wanted

@@ -71,8 +71,8 @@ def test_every_character_is_shown_once_whatever_the_tokens(models) -> None:
     rung = models.language_model("kneser_ney")  # of bytes
     for text in ("naïve 猫 😀 cat", "  two  spaces ", "", "\u00a0x"):
         found = surprisal(rung.model, rung.tokenizer, text)
-        shown = "".join(one.before + one.text * (not one.text.startswith("\\x")) for one in found.tokens)
-        assert shown.removesuffix("<eos>").rstrip() == text.rstrip()
+        joined = "".join(one.before + one.text * (not one.text.startswith("\\x")) for one in found.tokens)
+        assert joined.removesuffix("<eos>").rstrip() == text.rstrip()
         assert [word.text for word in found.words] == [*text.split(), "<eos>"]
         assert all(0 <= token.word < len(found.words) for token in found.tokens)
 
@@ -97,27 +97,27 @@ def test_an_unknown_word_is_marked(ask) -> None:
 
 
 def test_a_broken_model_is_named_and_the_others_go_on(ask) -> None:
-    asked = {"texts": ["the cat"], "models": ["broken", "nothing", "svd", "gpt"]}
-    events = ask("/api/surprisal/score", asked)
-    told = {event["model"]: event.get("error", {}).get("message", "") for event in events}
-    assert "broken/config.json" in told["broken"]
-    assert "not served" in told["nothing"]
-    assert "svd" in told["svd"]
-    assert told["gpt"] == ""
+    body = {"texts": ["the cat"], "models": ["broken", "nothing", "svd", "gpt"]}
+    events = ask("/api/surprisal/score", body)
+    errors = {event["model"]: event.get("error", {}).get("message", "") for event in events}
+    assert "broken/config.json" in errors["broken"]
+    assert "not served" in errors["nothing"]
+    assert "svd" in errors["svd"]
+    assert errors["gpt"] == ""
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_what_was_expected_in_the_place_of_a_token(ask, models, name) -> None:
     rung, text = models.language_model(name), SENTENCES[0]
     scored = surprisal(rung.model, rung.tokenizer, text)
-    for place in (0, 4, len(scored.tokens) - 1):
-        found = ask("/api/surprisal/next", {"model": name, "text": text, "place": place})
-        assert found["bits"] == pytest.approx(scored.tokens[place].bits, abs=1e-3)
+    for position in (0, 4, len(scored.tokens) - 1):
+        found = ask("/api/surprisal/next", {"model": name, "text": text, "place": position})
+        assert found["bits"] == pytest.approx(scored.tokens[position].bits, abs=1e-3)
         shares = [probability for _, probability in found["likeliest"]]
         assert shares == sorted(shares, reverse=True)
         assert 0 <= found["entropy"] <= math.log2(rung.model.vocab_size)
         assert 1 <= found["rank"] <= rung.model.vocab_size
-        whole = guess(rung.model, rung.tokenizer, text, place, most=rung.model.vocab_size)
+        whole = guess(rung.model, rung.tokenizer, text, position, most=rung.model.vocab_size)
         entropy = -sum(p * math.log2(p) for _, p in whole.likeliest if p)
         assert found["entropy"] == pytest.approx(entropy, abs=1e-4)
     answer = ask("/api/surprisal/next", {"model": name, "text": text, "place": 500}, 400)
@@ -164,13 +164,13 @@ def test_whether_the_models_learnt_microworld(tmp_path, chosen, expected) -> Non
         assert not microworld.learnt(tmp_path)
 
 
-def test_another_corpus_has_no_truth(tmp_path, place) -> None:
+def test_another_corpus_has_no_truth(tmp_path, checkout) -> None:
     from starlette.testclient import TestClient
 
     from langladder.faces.explorer.app import create
     from langladder.faces.http.shelf import Shelf
 
-    with TestClient(create(Shelf.below([place / "models"], project=tmp_path))) as client:
+    with TestClient(create(Shelf.below([checkout / "models"], project=tmp_path))) as client:
         assert client.post("/api/surprisal/truth", json={"texts": ["a"]}).json() == {"known": False, "texts": []}
         assert client.post("/api/surprisal/probes", json={}).json() == []
 

@@ -16,8 +16,8 @@ APPROACH = r'(?m)^    approach(?:: ClassVar\[str\])? = "(.+)"$'
 
 
 @pytest.fixture
-def shelf(place: Path, tmp_path: Path) -> Shelf:
-    return Shelf.below([place / "models"], project=tmp_path)
+def shelf(checkout: Path, tmp_path: Path) -> Shelf:
+    return Shelf.below([checkout / "models"], project=tmp_path)
 
 
 def test_without_a_report_the_approach_decides(shelf: Shelf) -> None:
@@ -31,8 +31,8 @@ def test_the_report_s_years_decide(shelf: Shelf, tmp_path: Path) -> None:
     (tmp_path / "reports" / "ladder.json").write_text(json.dumps({"chosen": {}, "lm": years}))
     assert list(in_order(shelf, "lm"))[:3] == ["gpt", "lstm", "kneser_ney"]  # of one year: as the report has them
     page = TestClient(create(shelf)).get("/continue").text
-    places = [page.index(f'value="{name}"') for name in ("gpt", "lstm", "kneser_ney")]
-    assert places == sorted(places)
+    positions = [page.index(f'value="{name}"') for name in ("gpt", "lstm", "kneser_ney")]
+    assert positions == sorted(positions)
 
 
 def test_every_approach_has_its_place() -> None:

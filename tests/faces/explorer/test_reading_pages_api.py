@@ -38,10 +38,10 @@ def events(client: TestClient, path: str, body: Any) -> dict[str, list[dict[str,
     """The events of a stream by model."""
     answer = client.post(path, json=body)
     assert answer.status_code == 200, answer.text
-    *told, last = [line.removeprefix("data: ") for line in answer.text.split("\n\n") if line]
+    *lines, last = [line.removeprefix("data: ") for line in answer.text.split("\n\n") if line]
     assert last == "[DONE]"
     found: dict[str, list[dict[str, Any]]] = {}
-    for event in map(json.loads, told):
+    for event in map(json.loads, lines):
         found.setdefault(event["model"], []).append(event)
     return found
 
@@ -60,8 +60,8 @@ def test_the_drawing_bears_no_styles_and_no_markup_of_the_text(reading: TestClie
 
 
 def test_tags_and_answers(reading: TestClient) -> None:
-    (told,) = events(reading, "/api/read/tags", {"text": "the dog.", "words": "apart", "models": ["hmm"]})["hmm"]
-    assert told["words"] == ["the", "dog", "."] and told["names"]["DET"] == "determiner"
+    (tagged,) = events(reading, "/api/read/tags", {"text": "the dog.", "words": "apart", "models": ["hmm"]})["hmm"]
+    assert tagged["words"] == ["the", "dog", "."] and tagged["names"]["DET"] == "determiner"
     body = {"context": "anna ate the pear .", "question": "who ate the pear ?", "models": ["spans", "options"]}
     found = events(reading, "/api/read/answers", body)
     assert found["spans"][0]["answers"][0]["text"] == "anna"
@@ -82,8 +82,8 @@ def test_odd_texts_are_answered(path: str, text: str, reading: TestClient) -> No
 def test_two_models_answer_and_the_judge_is_asked(reading: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microworld, "DRAWN", {"train": 100, "unseen": 20})
     microworld.requests.cache_clear()
-    shown = reading.post("/api/instruct/examples", json={}).json()
-    assert shown and {"kind", "shown", "text", "answer"} == set(shown[0])
+    examples = reading.post("/api/instruct/examples", json={}).json()
+    assert examples and {"kind", "shown", "text", "answer"} == set(examples[0])
     body = {"instruction": "say cat", "models": ["sft", "ppo", "gpt", "svd"], "max_tokens": 5}
     found = events(reading, "/api/instruct/answer", body)
     for name in ("sft", "ppo", "gpt"):

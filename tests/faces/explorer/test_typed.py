@@ -86,7 +86,7 @@ def test_each_model_is_asked_by_its_own_training_text(client: TestClient) -> Non
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "note"),
     [
         ("classify classifier/logistic", "2 of 2 words are unknown to this model: 国, 王; it reads"),
         ("translate translator/attention", "2 of 2 words are unknown to this model: 国, 王; it reads"),
@@ -101,14 +101,14 @@ def test_each_model_is_asked_by_its_own_training_text(client: TestClient) -> Non
         ("tag tagger/hmm the", ""),
     ],
 )
-def test_the_command_line_says_it_too(run: Shelf, client: TestClient, command: str, told: str) -> None:
+def test_the_command_line_says_it_too(run: Shelf, client: TestClient, command: str, note: str) -> None:
     name, folder, *words = command.split(" ", 2)
     text = words[0] if words else "国王"
     result = CliRunner().invoke(app, [name, str(run.project / "models" / folder), text])
     assert result.exit_code == 0 and result.stdout
-    assert told in result.stderr and bool(told) == ("unknown" in result.stderr)
+    assert note in result.stderr and bool(note) == ("unknown" in result.stderr)
     rung = folder.rpartition("/")[2]
-    assert bool(told) == bool(unknown(client, text, rung)[rung]["count"])  # as the explorer
+    assert bool(note) == bool(unknown(client, text, rung)[rung]["count"])  # as the explorer
 
 
 def test_a_training_text_that_cannot_be_read_does_not_stop_an_answer(run: Shelf, tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_a_word_is_what_the_training_text_says(client: TestClient, run: Shelf) -
 
 def test_limits_and_missing_models(client: TestClient) -> None:
     assert unknown(client, "a", "no such model") == {}
-    for asked in ([{"text": "x" * 20_001, "models": []}], [{"text": "", "models": []}] * 4, [{"text": "a"}]):
-        answer = client.post("/api/typed/unknown", json={"asked": asked})
+    for texts in ([{"text": "x" * 20_001, "models": []}], [{"text": "", "models": []}] * 4, [{"text": "a"}]):
+        answer = client.post("/api/typed/unknown", json={"asked": texts})
         assert answer.status_code == 400 and "asked" in answer.json()["error"]["message"]
 
 

@@ -67,7 +67,7 @@ def running(shelf: Shelf) -> Iterator[str]:
 def ask(server: str) -> Any:
     """ask(path, body or None, **headers) → (status, JSON or text)."""
 
-    def asked(path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+    def fetch(path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(server + path, data, {"content-type": "application/json"} | headers)
         try:
@@ -77,4 +77,4 @@ def ask(server: str) -> Any:
             text, status = error.read().decode(), error.code
         return status, text if text.startswith("data:") or not text.startswith("{") else json.loads(text)
 
-    return asked
+    return fetch

@@ -47,7 +47,7 @@ def ask(shelf: Shelf) -> Iterator[Any]:
     """ask(options) → JSON, or the events of a stream."""
     with TestClient(create(shelf), raise_server_exceptions=False) as client:
 
-        def asked(status: int = 200, **options: Any) -> Any:
+        def post(status: int = 200, **options: Any) -> Any:
             body = {"model": "sft", "messages": SAY, "max_tokens": 6, "temperature": 0} | options
             answer = client.post("/v1/chat/completions", json=body)
             assert answer.status_code == status, answer.text
@@ -57,7 +57,7 @@ def ask(shelf: Shelf) -> Iterator[Any]:
             assert last == "[DONE]"
             return [json.loads(event) for event in events]
 
-        yield asked
+        yield post
 
 
 def content(answer: Any) -> list[str]:

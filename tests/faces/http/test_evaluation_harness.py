@@ -13,8 +13,8 @@ api = pytest.importorskip("lm_eval.models.openai_completions", reason="pip insta
 TEXTS = [*sorted(set(LINES)), "a king"]
 
 
-def asked(kind: str, *arguments: tuple[str, ...]) -> list:
-    return [instances.Instance(kind, {}, one, place) for place, one in enumerate(arguments)]
+def requests(kind: str, *arguments: tuple[str, ...]) -> list:
+    return [instances.Instance(kind, {}, one, number) for number, one in enumerate(arguments)]
 
 
 @pytest.mark.parametrize("name", ["kneser_ney", "gpt"])
@@ -25,10 +25,10 @@ def test_parity_with_score_of_every_text_and_continuation(name: str, shelf) -> N
     for address in running(Shelf({name: shelf.folders[name]})):
         client = api.LocalCompletionsAPI(model=name, base_url=f"{address}/v1/completions", max_retries=1)
         assert client.tokenizer_backend == "remote"
-        whole = client.loglikelihood_rolling(asked("loglikelihood_rolling", *((text,) for text in TEXTS)))
+        whole = client.loglikelihood_rolling(requests("loglikelihood_rolling", *((text,) for text in TEXTS)))
         assert whole == pytest.approx([sum(wanted[text]) for text in TEXTS], abs=1e-4)
         pairs = [("the king", " sat"), ("", "the cat sat"), ("apple and pear", " salad")]
-        found = client.loglikelihood(asked("loglikelihood", *pairs))
+        found = client.loglikelihood(requests("loglikelihood", *pairs))
         for (context, text), (value, greedy) in zip(pairs, found, strict=True):
             begun = len(rung.tokenizer.encode(context))
             assert value == pytest.approx(sum(wanted[context + text][begun:]), abs=1e-4)

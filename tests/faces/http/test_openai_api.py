@@ -31,7 +31,7 @@ from tests.faces.http.conftest import LINES
 MODELS = ("kneser_ney", "gpt")
 
 
-def said(events: str) -> list[dict]:
+def json_events(events: str) -> list[dict]:
     """The JSON of server-sent events; the last says that they are over."""
     *lines, last = [line.removeprefix("data: ") for line in events.split("\n\n") if line]
     assert last == "[DONE]"
@@ -52,8 +52,8 @@ def test_a_stream_draws_what_a_batch_draws(shelf, name) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_the_prompt_is_scored_as_by_the_one_scorer(ask, shelf, name) -> None:
     sentence = "the cat and the king"
-    asked = {"model": name, "prompt": sentence, "max_tokens": 0, "echo": True, "logprobs": 2}
-    status, answer = ask("/v1/completions", asked)
+    body = {"model": name, "prompt": sentence, "max_tokens": 0, "echo": True, "logprobs": 2}
+    status, answer = ask("/v1/completions", body)
     assert status == 200
     (choice,) = answer["choices"]
     rung = shelf.language_model(name)
@@ -84,9 +84,9 @@ def test_ids_are_prompts_too_and_several_prompts_stand_in_order(ask, shelf) -> N
 
 def test_what_is_streamed_is_what_is_answered_at_once(ask) -> None:
     for more in ({}, {"echo": True, "logprobs": 1}, {"stop": [" s"]}, {"n": 2}):
-        asked = {"model": "gpt", "prompt": "the king", "max_tokens": 12, "seed": 2} | more
-        whole = ask("/v1/completions", asked)[1]["choices"]
-        pieces = [event["choices"][0] for event in said(ask("/v1/completions", asked | {"stream": True})[1])]
+        body = {"model": "gpt", "prompt": "the king", "max_tokens": 12, "seed": 2} | more
+        whole = ask("/v1/completions", body)[1]["choices"]
+        pieces = [event["choices"][0] for event in json_events(ask("/v1/completions", body | {"stream": True})[1])]
         for choice in whole:
             mine = [piece for piece in pieces if piece["index"] == choice["index"]]
             assert "".join(piece["text"] for piece in mine) == choice["text"]
@@ -106,7 +106,7 @@ def test_a_stop_ends_the_text_before_it(ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "told"),
+    ("body", "status", "message"),
     [
         ({"model": "claude"}, 404, "kneser_ney, gpt"),
         ({"model": "broken"}, 400, "broken"),
@@ -137,10 +137,10 @@ def test_a_stop_ends_the_text_before_it(ask) -> None:
         ("nonsense", 400, ""),
     ],
 )
-def test_bad_requests_get_openai_s_form_of_error(ask, body, status, told) -> None:
+def test_bad_requests_get_openai_s_form_of_error(ask, body, status, message) -> None:
     found, answer = ask("/v1/completions", body)
     assert found == status
-    assert told in answer["error"]["message"]
+    assert message in answer["error"]["message"]
     assert answer["error"]["type"] == "invalid_request_error"
 
 
@@ -219,16 +219,16 @@ def test_bias_and_penalties_change_what_is_drawn(ask, shelf) -> None:
 
 def test_tokens_of_one_character_have_its_place(ask, shelf) -> None:
     text = "a😀字b"
-    asked = {"model": "kneser_ney", "prompt": text, "max_tokens": 0, "echo": True, "logprobs": 0}
-    marks = ask("/v1/completions", asked)[1]["choices"][0]["logprobs"]
+    body = {"model": "kneser_ney", "prompt": text, "max_tokens": 0, "echo": True, "logprobs": 0}
+    marks = ask("/v1/completions", body)[1]["choices"][0]["logprobs"]
     assert marks["text_offset"] == [0, 1, 1, 1, 1, 2, 2, 2, 3]
     for text, offsets in (("\ufffdb", [0, 0, 0, 1]), ("é é", [0, 0, 1, 2, 2])):
-        found = ask("/v1/completions", asked | {"prompt": text})[1]["choices"][0]["logprobs"]["text_offset"]
+        found = ask("/v1/completions", body | {"prompt": text})[1]["choices"][0]["logprobs"]["text_offset"]
         assert found == offsets
     rung = shelf.language_model("kneser_ney")
     names = {rung.tokenizer.piece(token): token for token in range(rung.tokenizer.vocab_size)}
     ids = [names["\\xff"], names["b"], names["\\xf0"], names["b"]]
-    found = ask("/v1/completions", asked | {"prompt": ids})[1]["choices"][0]["logprobs"]["text_offset"]
+    found = ask("/v1/completions", body | {"prompt": ids})[1]["choices"][0]["logprobs"]["text_offset"]
     assert found == [0, 1, 2, 3]
 
 
@@ -239,13 +239,13 @@ def test_an_echo_is_the_prompt_as_it_was_sent(tmp_path, shelf) -> None:
     shutil.copytree(shelf.folders["gpt"], tmp_path / "gpt")
     tokenizer.save(tmp_path / "gpt" / "tokenizer.json")
     prompt = "The  ＫＩＮＧ and\tthe cat"
-    asked = {"model": "gpt", "prompt": prompt, "echo": True, "logprobs": 0, "seed": 1}
+    body = {"model": "gpt", "prompt": prompt, "echo": True, "logprobs": 0, "seed": 1}
     with TestClient(create(Shelf({"gpt": tmp_path / "gpt"})), base_url="http://localhost") as client:
         for tokens in (0, 4):
-            (found,) = client.post("/v1/completions", json=asked | {"max_tokens": tokens}).json()["choices"]
+            (found,) = client.post("/v1/completions", json=body | {"max_tokens": tokens}).json()["choices"]
             (plain,) = client.post(
                 "/v1/completions",
-                json={key: asked[key] for key in ("model", "prompt", "seed")} | {"max_tokens": tokens},
+                json={key: body[key] for key in ("model", "prompt", "seed")} | {"max_tokens": tokens},
             ).json()["choices"]
             assert found["text"].startswith(prompt) and found["text"][len(prompt) :].strip() == plain["text"].strip()
             marks = found["logprobs"]
@@ -263,12 +263,12 @@ def test_the_prompt_s_tokens_count_once_for_all_choices(ask, shelf) -> None:
 
 
 def test_a_stream_ends_with_what_it_used_where_that_is_asked_for(ask) -> None:
-    asked = {"model": "gpt", "prompt": "the king", "max_tokens": 4, "n": 2, "seed": 2}
+    body = {"model": "gpt", "prompt": "the king", "max_tokens": 4, "n": 2, "seed": 2}
     more = {"stream": True, "stream_options": {"include_usage": True}}
-    *events, last = said(ask("/v1/completions", asked | more)[1])
-    assert (last["choices"], last["usage"]) == ([], ask("/v1/completions", asked)[1]["usage"])
+    *events, last = json_events(ask("/v1/completions", body | more)[1])
+    assert (last["choices"], last["usage"]) == ([], ask("/v1/completions", body)[1]["usage"])
     assert {event["usage"] for event in events} == {None}
-    assert all("usage" not in event for event in said(ask("/v1/completions", asked | {"stream": True})[1]))
+    assert all("usage" not in event for event in json_events(ask("/v1/completions", body | {"stream": True})[1]))
 
 
 def test_ids_are_embedded_as_their_text(ask, shelf) -> None:
@@ -372,9 +372,9 @@ def test_a_body_that_is_too_slow_is_told_and_the_connection_ends(server, monkeyp
 
 
 def test_fifty_requests_at_once_are_all_answered_alike(ask) -> None:
-    asked = {"model": "gpt", "prompt": "the king", "max_tokens": 4, "seed": 1}
+    body = {"model": "gpt", "prompt": "the king", "max_tokens": 4, "seed": 1}
     with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(lambda _: ask("/v1/completions", asked), range(50)))
+        answers = list(pool.map(lambda _: ask("/v1/completions", body), range(50)))
     assert {status for status, _ in answers} == {200}
     assert len({answer["choices"][0]["text"] for _, answer in answers}) == 1
 
@@ -395,9 +395,9 @@ def test_parity_with_openai_s_own_client(server) -> None:
     openai = pytest.importorskip("openai", reason="pip install openai")
     client = openai.OpenAI(base_url=f"{server}/v1", api_key="none", max_retries=0)
     assert [model.id for model in client.models.list()][:2] == list(MODELS)
-    asked = {"model": "kneser_ney", "prompt": "the king", "max_tokens": 5, "seed": 4}
-    whole = client.completions.create(**asked, logprobs=1)
-    pieces = list(client.completions.create(**asked, stream=True))
+    body = {"model": "kneser_ney", "prompt": "the king", "max_tokens": 5, "seed": 4}
+    whole = client.completions.create(**body, logprobs=1)
+    pieces = list(client.completions.create(**body, stream=True))
     assert "".join(piece.choices[0].text for piece in pieces) == whole.choices[0].text
     assert len(whole.choices[0].logprobs.tokens) == whole.usage.completion_tokens
     assert client.embeddings.create(model="svd", input="cat").data[0].embedding == [0, 1]
@@ -408,20 +408,20 @@ def test_parity_with_openai_s_own_client(server) -> None:
 def test_an_empty_prompt_is_the_beginning_of_a_line(ask, shelf) -> None:
     rung = shelf.language_model("kneser_ney")
     wanted = rung.model.next_log_probs(torch.tensor([[BOS]]))[0].max()
-    asked = {"model": "kneser_ney", "prompt": "", "temperature": 0, "max_tokens": 1, "logprobs": 0}
-    marks = ask("/v1/completions", asked)[1]["choices"][0]["logprobs"]
+    body = {"model": "kneser_ney", "prompt": "", "temperature": 0, "max_tokens": 1, "logprobs": 0}
+    marks = ask("/v1/completions", body)[1]["choices"][0]["logprobs"]
     assert marks["token_logprobs"] == [pytest.approx(float(wanted), abs=1e-5)]
 
 
 def test_an_end_that_is_drawn_is_marked_and_a_client_s_own_beginning_too(ask, shelf) -> None:
     rung = shelf.language_model("kneser_ney")
     ids = rung.tokenizer.encode("the king sat").tolist()
-    asked = {"model": "kneser_ney", "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
-    plain = ask("/v1/completions", asked | {"prompt": ids})[1]["choices"][0]
+    body = {"model": "kneser_ney", "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
+    plain = ask("/v1/completions", body | {"prompt": ids})[1]["choices"][0]
     assert plain["text"] == "the king sat" and plain["finish_reason"] == "stop"
     marks = plain["logprobs"]
     assert len(marks["token_logprobs"]) == len(ids) + 1 and marks["tokens"][-1] == "<eos>"
-    opened = ask("/v1/completions", asked | {"prompt": [BOS, *ids]})[1]["choices"][0]["logprobs"]
+    opened = ask("/v1/completions", body | {"prompt": [BOS, *ids]})[1]["choices"][0]["logprobs"]
     assert opened["token_logprobs"] == [None, *marks["token_logprobs"]]
     for value, likeliest in zip(marks["token_logprobs"], marks["top_logprobs"], strict=True):
         assert value <= max(likeliest.values())
@@ -439,6 +439,6 @@ def test_tokens_are_told_to_clients_that_lack_the_tokenizer(shelf) -> None:
             "not one of the model's" in client.post("/detokenize", json={"tokens": [10**6]}).json()["error"]["message"]
         )
     with TestClient(create(shelf), base_url="http://localhost") as client:
-        told = client.post("/tokenize", json={"prompt": "x"}).json()["error"]["message"]
-        assert "2 language models are served: kneser_ney, gpt" in told
+        message = client.post("/tokenize", json={"prompt": "x"}).json()["error"]["message"]
+        assert "2 language models are served: kneser_ney, gpt" in message
         assert client.post("/tokenize", json={"prompt": "the king", "model": "gpt"}).json()["tokens"] == ids

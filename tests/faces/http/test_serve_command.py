@@ -128,16 +128,16 @@ def test_more_half_heads_than_files_end_in_one_line_and_then_everybody_is_answer
         for client in clients:
             client.close()
         started.send_signal(signal.SIGINT)
-        _, told = started.communicate(timeout=20)
-    assert "Traceback" not in told and 1 <= told.count("too many connections") <= 3
+        _, errors = started.communicate(timeout=20)
+    assert "Traceback" not in errors and 1 <= errors.count("too many connections") <= 3
 
 
 @pytest.mark.parametrize(("host", "warned"), [("0.0.0.0", True), ("127.0.0.1", False), ("localhost", False)])
 def test_who_can_reach_a_server_is_said(host, warned, monkeypatch, capsys) -> None:
     monkeypatch.setattr(uvicorn.Server, "serve", lambda _, sockets: _ended(sockets))
     server.run(lambda *_: None, host, 0, "serving nothing")
-    told = capsys.readouterr().err
-    assert ("without a password" in told and "proxy" in told) == warned
+    errors = capsys.readouterr().err
+    assert ("without a password" in errors and "proxy" in errors) == warned
 
 
 async def _ended(sockets) -> None:

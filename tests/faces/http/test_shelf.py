@@ -39,16 +39,16 @@ def test_the_kinds_are_those_of_the_classes(tmp_path) -> None:
     for name, kind in ABOVE.items():
         module, _, cls = name.rpartition(".")
         bases[getattr(importlib.import_module(f"langladder.models.{module}"), cls)] = kind
-    asked = 0
+    count = 0
     for found in pkgutil.walk_packages(langladder.models.__path__, "langladder.models."):
         for name, cls in vars(importlib.import_module(found.name)).items():
             if not inspect.isclass(cls) or cls.__module__ != found.name or inspect.isabstract(cls):
                 continue
             kinds = [OWN[name]] if name in OWN else [kind for base, kind in bases.items() if issubclass(cls, base)]
             if kinds:
-                asked += 1
-                assert [kind_of(_saved(tmp_path / f"m{asked}", f"{found.name}.{name}"))] == kinds[:1], name
-    assert asked > 30
+                count += 1
+                assert [kind_of(_saved(tmp_path / f"m{count}", f"{found.name}.{name}"))] == kinds[:1], name
+    assert count > 30
 
 
 def test_every_model_below_a_folder_is_found(tmp_path) -> None:

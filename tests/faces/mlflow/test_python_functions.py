@@ -58,7 +58,7 @@ from tests.models.spoken import saved_instructed
 
 LINES = ["the old king sleeps .", "the cat sleeps .", "in which country is paris ? france"]
 WORDS = train_tokenizer(LINES, TokenizerConfig(kind="word", vocab_size=None))
-FACTS = [f"{asked}={answer}" for asked in QUESTIONS for answer in ("one", "two")]
+FACTS = [f"{question}={answer}" for question in QUESTIONS for answer in ("one", "two")]
 
 
 def gpt(folder: Path) -> list[dict[str, Any]]:
@@ -239,10 +239,10 @@ def test_what_the_model_says_to_an_instruction(tmp_path: Path) -> None:
     from langladder.faces.cli.main import app
 
     folder = saved_instructed(tmp_path / "sft")
-    said = CliRunner().invoke(
+    result = CliRunner().invoke(
         app, ["chat", str(folder), "--say", "say cat", "--say", "say dog", "--forget", "--max-tokens", "3", "--json"]
     )
-    turns = [turn["answers"]["sft"] for turn in json.loads(said.stdout)["turns"]]
+    turns = [turn["answers"]["sft"] for turn in json.loads(result.stdout)["turns"]]
     found = _load_pyfunc(folder).predict({"text": ["say cat", "say dog"]}, {"max_tokens": 3})
     assert [row["answer"] for row in found] == turns
 

@@ -16,7 +16,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     models = folder / "models"
     torch.manual_seed(1)
-    made = {
+    makers = {
         "lm/kneser_ney": small.n_grams,
         "lm/gpt": small.gpt,
         "encoder/bert_mini": small.encoder,
@@ -27,7 +27,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "instruct/sft": small.instructed,
         "reward/reward": small.reward,
     }
-    for name, make in made.items():
+    for name, make in makers.items():
         (models / name).parent.mkdir(parents=True, exist_ok=True)
         make(models / name)
     vectors = np.array([[1, 1], [1, 0.9], [1, 0]], dtype=np.float32)

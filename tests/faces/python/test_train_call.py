@@ -109,16 +109,16 @@ def test_rungs_that_grow_from_models_of_ones_own(tmp_path: Path) -> None:
     bert = ll.train("roberta_mini", text=TEXT, **tiny)
     assert len(bert.fill("the <mask> sees a dog .", best=3).gaps[0]) == 3
     texts = [(line, "yes" if "king" in line else "no") for line in TEXT]
-    grown = ll.train("bert_fine_tuned", labels=texts, base=bert, folder=tmp_path / "fine", **tiny)
-    assert grown.network.config.body == bert.network.config and ll.load(tmp_path / "fine").kind == "classifier"
+    fine_tuned = ll.train("bert_fine_tuned", labels=texts, base=bert, folder=tmp_path / "fine", **tiny)
+    assert fine_tuned.network.config.body == bert.network.config and ll.load(tmp_path / "fine").kind == "classifier"
     started = ll.train("bert_fine_tuned", labels=texts, base=bert.folder, seed=1, **tiny)
-    assert started.classify(TEXT[0]).labels == grown.classify(TEXT[0]).labels
+    assert started.classify(TEXT[0]).labels == fine_tuned.classify(TEXT[0]).labels
     fresh = ll.train("bert_scratch", labels=texts, base=bert, **tiny)
-    assert fresh.classify(TEXT[0]).labels != grown.classify(TEXT[0]).labels
+    assert fresh.classify(TEXT[0]).labels != fine_tuned.classify(TEXT[0]).labels
     sentences = [list(zip(line.split(), ("D", "N", "V", "D", "N", "P"), strict=True)) for line in TEXT]
     assert len(ll.train("bert_tagger", tags=sentences, base=bert, **tiny).tag("the king sees").tags) == 3
-    asked = [(line, "who ?", line.split()[1]) for line in TEXT]
-    assert ll.train("bert_span", questions=asked, base=bert, **tiny).kind == "reader"
+    questions = [(line, "who ?", line.split()[1]) for line in TEXT]
+    assert ll.train("bert_span", questions=questions, base=bert, **tiny).kind == "reader"
     vectors = ll.train("skipgram", text=TEXT, size="tiny", data={"words.min_count": 1}, folder=tmp_path / "vectors")
     assert vectors.embed("king").vector.shape == (32,)
     begun = ll.train("textcnn_skipgram", labels=texts, base=tmp_path / "vectors", **tiny)
@@ -138,7 +138,7 @@ def test_rungs_that_grow_from_models_of_ones_own(tmp_path: Path) -> None:
 def test_translators_of_files_and_pairs_are_the_same(tmp_path: Path) -> None:
     pairs = [(line, " ".join(reversed(line.split()))) for line in TEXT]
     (tmp_path / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
-    found = [ll.train("attention", pairs=given, size="tiny", steps=3) for given in (pairs, tmp_path / "pairs.tsv")]
+    found = [ll.train("attention", pairs=source, size="tiny", steps=3) for source in (pairs, tmp_path / "pairs.tsv")]
     assert found[0].translate(TEXT[0], max_length=6) == found[1].translate(TEXT[0], max_length=6)
     assert found[0].tokenizer.vocab_size <= 600 and found[0].network.config.width == 64
     with pytest.raises(ll.InputError, match=r"translator\.attention: base: attention starts from no other model"):
@@ -201,7 +201,7 @@ def test_what_was_trained_is_saved_where_nothing_lies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"rung": "lstm"}, "no data given; give one of text, pairs, labels, tags"),
         ({"rung": "lstm", "text": TEXT, "tags": []}, "text and tags given; give one of"),
@@ -237,9 +237,9 @@ def test_what_was_trained_is_saved_where_nothing_lies(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(given: dict[str, Any], message: str) -> None:
+def test_what_is_wrong_is_said_in_a_line(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ll.InputError, match=message):
-        ll.train(**given)
+        ll.train(**arguments)
 
 
 TURKISH = [

@@ -22,17 +22,17 @@ TREE = [  # (not (very good))
 ]
 
 
-def decision(text: str, label: str, said: str, **more: Any) -> dict[str, Any]:
+def decision(text: str, label: str, predicted: str, **more: Any) -> dict[str, Any]:
     """A test text and what was said of it."""
-    return {"text": text, "second": None, "label": label, "said": said, "probability": 0.8712} | more
+    return {"text": text, "second": None, "label": label, "said": predicted, "probability": 0.8712} | more
 
 
 def weighed(chance: random.Random, labels: Sequence[str]) -> dict[str, Any]:
     """A decision whose words have weights."""
     words = chance.sample(WORDS, k=len(WORDS))
     weights = [round(chance.gauss(0, 1) ** 3, 4) for _ in words]
-    label, said = chance.choices(labels, k=2)
-    return decision(" ".join(words), label, said, pieces=words, weights=weights)
+    label, predicted = chance.choices(labels, k=2)
+    return decision(" ".join(words), label, predicted, pieces=words, weights=weights)
 
 
 def classifier(
@@ -48,12 +48,12 @@ def classifier(
     shared, own = np.random.default_rng(seed), np.random.default_rng([seed, *name.encode()])
     gold, hard = shared.integers(0, len(labels), texts), shared.random(texts)
     right = hard + 0.1 * own.random(texts) < accuracy * 1.05
-    said = np.where(right, gold, (gold + 1 + own.integers(0, len(labels) - 1, texts)) % len(labels))
-    matrix = confusion(gold, said, len(labels))
+    predicted = np.where(right, gold, (gold + 1 + own.integers(0, len(labels) - 1, texts)) % len(labels))
+    matrix = confusion(gold, predicted, len(labels))
     scores, bins = per_label(matrix, labels), reliability(np.clip(1.1 - 0.6 * hard, 0.5, 1.0), right)
     chance, drawn = random.Random(seed), random.Random(f"{name} {seed}")
-    shown = [weighed(chance, labels) for _ in range(12)]
-    for one in shown:
+    examples = [weighed(chance, labels) for _ in range(12)]
+    for one in examples:
         one["weights"] = [round(drawn.gauss(0, 1) ** 3, 4) for _ in one["weights"]]
     return {
         "name": name,
@@ -75,7 +75,7 @@ def classifier(
         "reliability": [one.model_dump() for one in bins],
         "right": "".join("1" if one else "0" for one in right),
         "mistakes": [decision(HOSTILE, labels[0], labels[1]), *(weighed(drawn, labels) for _ in range(5))],
-        "shown": shown,
+        "shown": examples,
     }
 
 

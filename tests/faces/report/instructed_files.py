@@ -41,7 +41,7 @@ def text(perplexity: float) -> TextScores:
     )
 
 
-def answer_scores(reward: float, *, asked: str = "a", gold: bool = True, **more: Any) -> AnswerScores:
+def answer_scores(reward: float, *, prompt_set: str = "a", gold: bool = True, **more: Any) -> AnswerScores:
     """Of a model whose answers have such a mean reward; the same prompts are hard for all."""
     hard = np.random.default_rng(0).random(PROMPTS)
     rewards = np.clip(reward + 0.3 * (hard - 0.5), 0, 1).round(2)
@@ -59,7 +59,7 @@ def answer_scores(reward: float, *, asked: str = "a", gold: bool = True, **more:
             "distinct_2": 0.4,
             "per_kind": kinds,
             "rewards": rewards.tolist() if gold else None,
-            "asked": asked,
+            "asked": prompt_set,
         }
         | more
     )
@@ -70,13 +70,13 @@ def instructed(name: str, reward: float, method: str = "sft", perplexity: float 
     samples = [
         SampleDialogue(
             kind="capital",
-            prompt=f"what is the capital of {place} ?",
-            answer=f"{name} says {place}",
+            prompt=f"what is the capital of {number} ?",
+            answer=f"{name} says {number}",
             gold=reward,
             proxy=None if method == "sft" else -1.5,
-            parts={"grammatical": 1.0, "true": 0.5, "form": 1.0, "length": 1.0, "followed": float(place % 2)},
+            parts={"grammatical": 1.0, "true": 0.5, "form": 1.0, "length": 1.0, "followed": float(number % 2)},
         )
-        for place in range(12)
+        for number in range(12)
     ]
     samples[0] = samples[0].model_copy(update={"prompt": HOSTILE, "answer": HOSTILE})
     samples[-1] = samples[-1].model_copy(update={"answer": ""})

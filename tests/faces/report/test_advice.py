@@ -35,15 +35,15 @@ DATA = {
 
 def rung(name: str, accuracy: float, seconds: float | None, width: float = 0.02, **more: Any) -> Entry[Any]:
     """A classifier with half a ± of `width`; a network unless `counted`."""
-    counted, given, module = more.pop("counted", False), more.pop("given", ""), more.pop("module", "")
-    made = entry("classifier", classifier(name, accuracy), timing=Timing(seconds=seconds))
-    scores = made.page.scores.model_copy(
+    counted, also_given, module = more.pop("counted", False), more.pop("given", ""), more.pop("module", "")
+    measured = entry("classifier", classifier(name, accuracy), timing=Timing(seconds=seconds))
+    scores = measured.page.scores.model_copy(
         update={"accuracy": accuracy, "accuracy_interval": (accuracy - width, accuracy + width)}
     )
     work = None if counted else Work(flops=1.0, training_bytes=1)
-    page = made.page.model_copy(update={"scores": scores, "work": work, "bayes_accuracy": None, "right": ""} | more)
-    metadata = {"title": name, "also_given": given, "module": module or name}
-    return replace(made, page=page, metadata=made.metadata.model_copy(update=metadata))
+    page = measured.page.model_copy(update={"scores": scores, "work": work, "bayes_accuracy": None, "right": ""} | more)
+    metadata = {"title": name, "also_given": also_given, "module": module or name}
+    return replace(measured, page=page, metadata=measured.metadata.model_copy(update=metadata))
 
 
 def of(*rungs: Entry[Any], **others: list[Entry[Any]]) -> Advice:
@@ -53,8 +53,10 @@ def of(*rungs: Entry[Any], **others: list[Entry[Any]]) -> Advice:
 
 def test_a_baseline_that_is_level_wins() -> None:
     """0.82 and 0.80, ± 0.02 each: apart by less than √(0.02² + 0.02²)."""
-    title, worth, (first, second, third), *shown = of(rung("net", 0.82, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
-    assert (title, worth, *shown) == ("Classifiers", "tf-idf", "accuracy 80.0 % ± 2.0 %", "1.5 s", "123 k parameters")
+    title, worth, (first, second, third), *figures = of(
+        rung("net", 0.82, 40.0), rung("tf-idf", 0.80, 1.5, counted=True)
+    )
+    assert (title, worth, *figures) == ("Classifiers", "tf-idf", "accuracy 80.0 % ± 2.0 %", "1.5 s", "123 k parameters")
     assert first == (
         "Trained on 200 examples, 10,523 words and 2 labels (the rarest, food, occurs 80 times), the best of 2 rungs "
         "by accuracy is net with 82.0 % ± 2.0 %."
@@ -86,8 +88,8 @@ def test_the_best_is_worth_it_where_it_is_ahead_by_more_than_the_margins() -> No
 
 def test_the_cheapest_within_two_per_cent_is_used_even_where_the_margins_tell_them_apart() -> None:
     best, near = rung("net", 0.800, 40.0, width=0.001), rung("gru", 0.785, 9.0, width=0.001)
-    _, worth, (_, second, _), *shown = of(best, near, rung("tf-idf", 0.783, 1.5, width=0.001, counted=True))
-    assert (worth, shown[1]) == ("gru", "9.0 s")  # 0.783 is 2.1 % below
+    _, worth, (_, second, _), *figures = of(best, near, rung("tf-idf", 0.783, 1.5, width=0.001, counted=True))
+    assert (worth, figures[1]) == ("gru", "9.0 s")  # 0.783 is 2.1 % below
     assert second.startswith("gru (78.5 % ± 0.1 %) is within 2 % of it and trains in 9.0 s instead of 40 s")
 
 
@@ -130,7 +132,7 @@ def replace_seconds(timing: Timing, processor_seconds: float) -> Timing:
 def test_what_pre_training_gives_is_the_difference_to_the_same_network_without() -> None:
     """Whatever other networks have: tf-idf is best of all."""
     best, alone = rung("tf-idf", 0.90, 1.5, counted=True), rung("net", 0.70, 9.0, module="net")
-    for accuracy, said in (
+    for accuracy, sentence in (
         (
             0.80,
             "Word vectors: a gain. grown has 80.0 % ± 2.0 %, net, the same network without, 70.0 % ± 2.0 % (± 2.8 %)",
@@ -138,8 +140,8 @@ def test_what_pre_training_gives_is_the_difference_to_the_same_network_without()
         (0.71, "Word vectors: no significant gain. grown has 71.0 % ± 2.0 %, net, the same network without, "),
         (0.60, "Word vectors: a loss. grown has "),
     ):
-        grown = rung("grown", accuracy, 9.0, given="word vectors: Skip-gram", module="net")
-        assert of(best, alone, classifier_transfer=[grown]).sentences[2].startswith(said)
+        transferred = rung("grown", accuracy, 9.0, given="word vectors: Skip-gram", module="net")
+        assert of(best, alone, classifier_transfer=[transferred]).sentences[2].startswith(sentence)
     other = rung("bert", 0.95, 9.0, given="pre-training: RoBERTa")
     assert (
         of(best, alone, classifier_transfer=[other])
@@ -174,8 +176,8 @@ def test_what_more_labels_would_give_is_said_where_it_can_be(low: float, gain: f
 def test_who_has_learnt_nothing_is_no_measure_of_labels() -> None:
     points = [CurvePoint(texts=100, accuracy=0.5, models=1)]
     found = MoreLabels(points=points, accuracy=0.5, gain=0.1, low=0.05, high=0.2, learnt=False)
-    said = of(rung("net", 0.5, 40.0, more_labels=found)).sentences[2]
-    assert said.endswith("cannot be estimated, because net hardly learns anything from fewer.")
+    sentence = of(rung("net", 0.5, 40.0, more_labels=found)).sentences[2]
+    assert sentence.endswith("cannot be estimated, because net hardly learns anything from fewer.")
 
 
 def test_of_too_few_labels_nothing_is_told() -> None:
@@ -185,13 +187,13 @@ def test_of_too_few_labels_nothing_is_told() -> None:
 
 
 def lms(**seconds: float) -> list[Entry[Any]]:
-    made = [
+    entries = [
         entry("lm", language_model(name, name, per_word, 1000), timing=Timing(seconds=seconds[name]))
         for name, per_word in (("counted", 90.0), ("gpt", 60.0))
         if name in seconds
     ]
     work = {"gpt": Work(flops=1.0, training_bytes=1)}
-    return [replace(one, page=one.page.model_copy(update={"work": work.get(one.name)})) for one in made]
+    return [replace(one, page=one.page.model_copy(update={"work": work.get(one.name)})) for one in entries]
 
 
 def test_language_models_are_better_where_perplexity_is_lower() -> None:
@@ -204,7 +206,7 @@ def test_language_models_are_better_where_perplexity_is_lower() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "seconds", "said"),
+    ("size", "seconds", "warned"),
     [
         (50_000, {"counted": 0.5}, True),
         (200_000, {"counted": 0.5}, True),
@@ -213,11 +215,11 @@ def test_language_models_are_better_where_perplexity_is_lower() -> None:
         (None, {"counted": 0.5}, False),
     ],
 )
-def test_a_small_text_is_no_text_for_networks(size: int | None, seconds: dict[str, float], said: bool) -> None:
+def test_a_small_text_is_no_text_for_networks(size: int | None, seconds: dict[str, float], warned: bool) -> None:
     train = {"documents": 7, "words": 4_000} | ({} if size is None else {"bytes": size})
     [found] = advice(replace(report_of(lm=lms(**seconds)), data={"text": {"splits": {"train": train}}}))
-    assert found.sentences[2].startswith("Networks are not worth their time on less than 200 kB of text") == said
-    assert "docs/small-languages.md" in found.sentences[2] or not said
+    assert found.sentences[2].startswith("Networks are not worth their time on less than 200 kB of text") == warned
+    assert "docs/small-languages.md" in found.sentences[2] or not warned
 
 
 def test_counted_rungs_have_no_seeds_to_measure() -> None:
@@ -240,12 +242,12 @@ def test_the_command_and_the_page_say_the_same(tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "ladder.json").write_text(json.dumps(ladder_summary(inputs)))
     (tmp_path / "reports" / "timings.json").write_text(json.dumps(ladder_timings(inputs)))
-    said = " ".join(advice(inputs)[0].sentences)
+    text = " ".join(advice(inputs)[0].sentences)
     done = runner.invoke(app, ["advise", str(tmp_path)])
-    assert done.output == f"Language models: {said}\n"
+    assert done.output == f"Language models: {text}\n"
     [parsed] = json.loads(runner.invoke(app, ["advise", str(tmp_path), "--json"]).output)
-    assert parsed["rung"] == "gpt" and " ".join(parsed["sentences"]) == said
-    assert code(said) in build_page(inputs)
+    assert parsed["rung"] == "gpt" and " ".join(parsed["sentences"]) == text
+    assert code(text) in build_page(inputs)
 
 
 @pytest.mark.parametrize("family", ["lm", "classifier"])
@@ -253,13 +255,13 @@ def test_no_rung_no_advice(family: str) -> None:
     assert advice(report_of(**{family: []})) == []
 
 
-def told(*rungs: Entry[Any]) -> str:
+def steps(*rungs: Entry[Any]) -> str:
     return ladder_steps(rungs, family_columns(family("classifier"), [one.page for one in rungs]))
 
 
-def dated(made: Entry[Any], year: int, approach: str = "") -> Entry[Any]:
-    page = made.page.model_copy(update={"approach": approach})
-    return replace(made, page=page, metadata=made.metadata.model_copy(update={"year": year}))
+def dated(measured: Entry[Any], year: int, approach: str = "") -> Entry[Any]:
+    page = measured.page.model_copy(update={"approach": approach})
+    return replace(measured, page=page, metadata=measured.metadata.model_copy(update={"year": year}))
 
 
 def test_a_step_of_history_goes_from_the_best_of_an_approach_to_the_best_of_the_next() -> None:
@@ -271,18 +273,18 @@ def test_a_step_of_history_goes_from_the_best_of_an_approach_to_the_best_of_the_
         "net is ahead of tf-idf by 10.0 points (accuracy 90.0 % ± 2.0 % instead of 80.0 % ± 2.0 %), for 40 × its "
         "training time."
     )
-    assert told(lost, net, weak, bag) == (
+    assert steps(lost, net, weak, bag) == (
         f"{first} bert is behind net by 20.0 points (accuracy 70.0 % ± 2.0 % instead of 90.0 % ± 2.0 %), for 4.0 × "
         "its training time, so this step did not pay here."
     )
     cheap = dated(rung("bert", 0.70, 24.0), 2019, "Transformer")
-    assert told(net, cheap).endswith("instead of 90.0 % ± 2.0 %), for 0.40 × its training time.")
+    assert steps(net, cheap).endswith("instead of 90.0 % ± 2.0 %), for 0.40 × its training time.")
     level = dated(rung("bert", 0.81, 1.5), 2019, "Transformer")
-    assert told(bag, level).startswith("bert is not significantly different from tf-idf (") and told(
+    assert steps(bag, level).startswith("bert is not significantly different from tf-idf (") and steps(
         bag, level
     ).endswith("), in the same training time.")
-    assert told(dated(rung("a", 0.8, None), 2001), dated(rung("b", 0.9, None), 2002)).endswith("80.0 % ± 2.0 %).")
-    assert told(net) == "net is the only rung that was measured: there is no step to compare."
+    assert steps(dated(rung("a", 0.8, None), 2001), dated(rung("b", 0.9, None), 2002)).endswith("80.0 % ± 2.0 %).")
+    assert steps(net) == "net is the only rung that was measured: there is no step to compare."
 
 
 @pytest.mark.parametrize(
@@ -304,9 +306,9 @@ def test_a_step_of_history_goes_from_the_best_of_an_approach_to_the_best_of_the_
 )  # fmt: skip
 def test_a_step_is_told_of_any_perplexity(old: float, new: float, says: str) -> None:
     pair = lms(counted=0.5, gpt=100.0)
-    for made, value in zip(pair, (old, new), strict=True):
-        scores = made.page.scores.model_copy(update={"perplexity_per_word": value})
-        pair[pair.index(made)] = replace(made, page=made.page.model_copy(update={"scores": scores}))
+    for measured, value in zip(pair, (old, new), strict=True):
+        scores = measured.page.scores.model_copy(update={"perplexity_per_word": value})
+        pair[pair.index(measured)] = replace(measured, page=measured.page.model_copy(update={"scores": scores}))
     assert ladder_steps(pair, family_columns(family("lm"), [one.page for one in pair])) == says
 
 
@@ -335,9 +337,9 @@ def test_the_page_tells_what_each_step_bought_and_what_to_use() -> None:
 )
 def test_who_gets_worse_along_a_document_gains_nothing_from_it(old: float, new: float, says: str) -> None:
     pair = []
-    for made, change in zip(lms(counted=0.5, gpt=100.0), (old, new), strict=True):
-        first, *_, last = made.page.scores.positions
-        places = [first, last.model_copy(update={"perplexity": first.perplexity * change})]
-        scores = made.page.scores.model_copy(update={"positions": places})
-        pair.append(replace(made, page=made.page.model_copy(update={"scores": scores})))
+    for measured, change in zip(lms(counted=0.5, gpt=100.0), (old, new), strict=True):
+        first, *_, last = measured.page.scores.positions
+        positions = [first, last.model_copy(update={"perplexity": first.perplexity * change})]
+        scores = measured.page.scores.model_copy(update={"positions": positions})
+        pair.append(replace(measured, page=measured.page.model_copy(update={"scores": scores})))
     assert positions_finding(pair).endswith(says)

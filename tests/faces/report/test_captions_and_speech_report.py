@@ -61,10 +61,13 @@ def test_golden_rows() -> None:
     report = report_of(captioner=[captioner], transcriber=[recogniser])
     (captions,) = family_sections(family_of("captioner"), report)
     (transcripts,) = family_sections(family_of("transcriber"), report)
-    (told,), (heard,) = captions.context["captioners"], transcripts.context["recognisers"]
-    assert told["task"].rows == [["greedy", "95.1 %", "99.1 %", "97.7"], ["beam search", "96.2 %", "99.2 %", "98.0"]]
-    assert told["task"].about == "1,000 test examples · 470 k parameters · trained in 1 min 05 s"
-    assert told["questions"] == [("agent is", "424", "97.4 %")]
+    (captions_view,), (heard,) = captions.context["captioners"], transcripts.context["recognisers"]
+    assert captions_view["task"].rows == [
+        ["greedy", "95.1 %", "99.1 %", "97.7"],
+        ["beam search", "96.2 %", "99.2 %", "98.0"],
+    ]
+    assert captions_view["task"].about == "1,000 test examples · 470 k parameters · trained in 1 min 05 s"
+    assert captions_view["questions"] == [("agent is", "424", "97.4 %")]
     assert heard["task"].rows[1] == ["beam search", "13.9 %", "57.8 %", "6.0 %", "–"]
     assert [heading for heading, _ in heard["task"].units] == heard["task"].columns[1:]
     assert len(heard["figures"]) == 1

@@ -53,9 +53,9 @@ def test_what_no_grammar_tells_has_no_column() -> None:
 
 def test_the_headline_names_the_best_and_what_is_left() -> None:
     inputs = report_of(classifier=rungs())
-    said = family_headline(FAMILY, inputs)
+    headline = family_headline(FAMILY, inputs)
     best = inputs.of("classifier")[1].page.scores.accuracy
-    assert said == (
+    assert headline == (
         "Best classifier on these texts",
         f"tree_lstm, which labels {100 * best:.1f} % of the test texts right, {95 - 100 * best:.1f} points below the "
         "best possible",
@@ -156,8 +156,8 @@ def test_a_tree_stands_over_its_words() -> None:
 
 
 def test_a_tree_of_dependencies_hangs_from_its_root() -> None:
-    said: dict[str, Any] = {"label": None, "said": "positive", "probability": 0.9}
-    nodes = [Node(children=below, word=word, **said) for below, word in (([], 0), ([], 2), ([0, 1], 1))]
+    common: dict[str, Any] = {"label": None, "said": "positive", "probability": 0.9}
+    nodes = [Node(children=below, word=word, **common) for below, word in (([], 0), ([], 2), ([0, 1], 1))]
     svg = draw_tree(nodes, ["she", "reads", "books"], LABELS, "a tree")
     assert svg is not None
     (_, she, low), (_, books, also_low), (_, reads, high) = [one for one in signs(svg) if one[0] == "+"]

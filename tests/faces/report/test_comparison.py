@@ -38,7 +38,7 @@ def of(**scores: float) -> ReportInputs:
     return report_of(lm=[entry("lm", value) for value in values])
 
 
-def shown(a: ReportInputs, b: ReportInputs, width: int) -> list[str]:
+def printed_lines(a: ReportInputs, b: ReportInputs, width: int) -> list[str]:
     console = Console(file=StringIO(), width=width)
     for table in compare(a, b):
         console.print(drawn(table, width))
@@ -86,7 +86,7 @@ def test_measures_can_be_named() -> None:
 
 @pytest.mark.parametrize("width", [64, 80, 100])
 def test_two_full_ladders_fit_a_terminal(width: int) -> None:
-    lines = shown(reread(many_rungs(1)), reread(many_rungs(2)), width)
+    lines = printed_lines(reread(many_rungs(1)), reread(many_rungs(2)), width)
     assert max(map(len, lines)) <= width
     assert sum("LSTM" in line for line in lines) > 9
     assert not any("…" in line for line in lines)

@@ -135,18 +135,18 @@ def full_ladder() -> tuple[dict[str, str], dict[str, str]]:
     titles, bases = {}, {}
     for family in families():
         for name in params.conf_names(family):
-            said = yaml.safe_load(params.conf_file(family, name).read_text(encoding="utf-8"))
-            titles[f"{family}/{said['name']}"] = said["title"]
-            if "base" in said:
-                bases[f"{family}/{said['name']}"] = said["base"]
+            settings = yaml.safe_load(params.conf_file(family, name).read_text(encoding="utf-8"))
+            titles[f"{family}/{settings['name']}"] = settings["title"]
+            if "base" in settings:
+                bases[f"{family}/{settings['name']}"] = settings["base"]
     return {key: title for key, title in titles.items() if key in bases or key in bases.values()}, bases
 
 
 def test_every_rung_of_the_full_ladder_has_a_box_as_wide_as_its_title() -> None:
     titles, bases = full_ladder()
     svg = draw_family_tree(titles, bases, "all")
-    shown = set(re.findall(r">([^<]+)</text>", svg))
-    assert set(titles) <= shown and svg.count('class="edge"') == len(bases)
+    labels = set(re.findall(r">([^<]+)</text>", svg))
+    assert set(titles) <= labels and svg.count('class="edge"') == len(bases)
     boxes = {key: Box(f"{title}\n{key}", heading=True) for key, title in titles.items()}
     layout = layered(boxes, [Edge(base, key) for key, base in bases.items()])
     assert separate(layout, layout.spots)

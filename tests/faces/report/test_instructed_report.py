@@ -71,7 +71,9 @@ def test_equal_rungs_cannot_be_told_apart() -> None:
 
 
 def test_only_equal_prompts_are_compared() -> None:
-    rungs = [entry(instructed(name, 0.5, asked=asked)) for name, asked in (("a", "x"), ("b", "y"), ("c", "y"))]
+    rungs = [
+        entry(instructed(name, 0.5, prompt_set=prompt_set)) for name, prompt_set in (("a", "x"), ("b", "y"), ("c", "y"))
+    ]
     for one in tournaments(rungs):
         assert {row.title for row in one.rows} == {"B", "C"} and one.left_out == ["A"]
     assert not list(tournaments(rungs[:2]))  # nobody to play with
@@ -204,5 +206,5 @@ def test_reward_stands_beside_the_loss_in_the_curves(html: str) -> None:
 
 def test_scores_of_other_prompts_have_other_hashes() -> None:
     """What the helper's pages stand for."""
-    assert answer_scores(0.5, asked="b").asked == "b"
+    assert answer_scores(0.5, prompt_set="b").asked == "b"
     assert all(one.step < two.step for one, two in pairwise(rl_curve()))

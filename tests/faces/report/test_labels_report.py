@@ -72,8 +72,8 @@ def test_a_map_as_a_file_has_its_own_colours_and_panel() -> None:
 
 def test_golden_confusions() -> None:
     assert drawn_cells(MATRIX) == 5
-    told = [(one.label, one.predicted, one.count, round(one.share, 3)) for one in confusions(MATRIX, LABELS, 2)]
-    assert told == [("<b>", "yes", 3, 1.0), ("no", "yes", 2, 0.2)]
+    rows = [(one.label, one.predicted, one.count, round(one.share, 3)) for one in confusions(MATRIX, LABELS, 2)]
+    assert rows == [("<b>", "yes", 3, 1.0), ("no", "yes", 2, 0.2)]
     assert confusions([[3, 0], [0, 1]], ["a", "b"], 5) == []
     assert confusions([[0, 0], [0, 1]], ["a", "b"], 5) == []  # a label that the test does not have
 
@@ -131,16 +131,16 @@ def test_golden_sentence_names_what_cannot_be_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shares", "told"),
+    ("shares", "sentence"),
     [
         ((300, 100), "R0 (75.0 %) is better than every other rung, at the level of 5 %."),
         ((300, 300), "R0 (75.0 %) cannot be told apart from R1 at the level of 5 %."),
         ((300,) * 8, "R0 (75.0 %) cannot be told apart from R1, R2, R3, R4 and 3 more at the level of 5 %."),
     ],
 )
-def test_sentences(shares: tuple[int, ...], told: str) -> None:
+def test_sentences(shares: tuple[int, ...], sentence: str) -> None:
     found = compare(*(rung(f"r{i}", share) for i, share in enumerate(shares)))
-    assert found is not None and found.sentence == told
+    assert found is not None and found.sentence == sentence
 
 
 def test_a_rung_of_another_test_is_not_compared() -> None:

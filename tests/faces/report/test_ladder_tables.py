@@ -29,8 +29,8 @@ from langladder.ground.artefacts import figures_to_json
 
 
 def column(table: LadderTable, title: str) -> list[tuple[str, bool]]:
-    place = [heading.title for heading in table.columns].index(title)
-    return [(row.cells[place].text, row.cells[place].best) for row in table.rows]
+    index = [heading.title for heading in table.columns].index(title)
+    return [(row.cells[index].text, row.cells[index].best) for row in table.rows]
 
 
 def printed(inputs: ReportInputs, width: int) -> str:
@@ -51,11 +51,11 @@ def test_the_best_of_each_column_is_marked(inputs: ReportInputs) -> None:
 
 def test_a_rung_that_starts_from_another_stands_among_the_others(inputs: ReportInputs) -> None:
     """In order of history, and the best of a column is the best of both."""
-    grown = entry("tune", language_model("gpt_longer", "GPT, trained longer", 30.0, 3_400_000))
+    tuned = entry("tune", language_model("gpt_longer", "GPT, trained longer", 30.0, 3_400_000))
     dated = {
         rung.name: replace(rung, metadata=rung.metadata.model_copy(update={"year": 2018})) for rung in inputs.of("lm")
     }
-    early = replace(grown, metadata=grown.metadata.model_copy(update={"year": 2017}))
+    early = replace(tuned, metadata=tuned.metadata.model_copy(update={"year": 2017}))
     both = with_rungs(with_rungs(inputs, "lm", [*dated.values()]), "tune", [early])
     table = ladder_rows(both)[0]
     assert table.rows[0].title == "GPT, trained longer" and len(table.rows) == 4
@@ -160,8 +160,8 @@ def test_markdown_escapes_bars() -> None:
 
 
 def test_the_terminal_shows_the_same(inputs: ReportInputs) -> None:
-    shown = printed(inputs, 160)
-    assert all(text in shown for text in ("Kneser–Ney 3-gram", "34.10", "91.2", "68.8 %"))
+    output = printed(inputs, 160)
+    assert all(text in output for text in ("Kneser–Ney 3-gram", "34.10", "91.2", "68.8 %"))
 
 
 @pytest.mark.parametrize("width", [60, 80, 88, 92, 100])

@@ -80,8 +80,12 @@ def test_every_rung_s_equations_are_typeset(family: str) -> None:
         for code in [*found.iter("code"), *found.iter("mover")]:  # names, and letters with ^ above them
             code.text, code[:] = "", []
         assert not re.search(r"[_^\\`$]", "".join(found.itertext())), (name, "".join(found.itertext()))
-        shown = unescape(re.sub(r"<[^>]+>", "", typeset(text).replace("<msqrt>", "√")))
-        assert letters(shown) == letters(text), (name, letters(text) - letters(shown), letters(shown) - letters(text))
+        typeset_text = unescape(re.sub(r"<[^>]+>", "", typeset(text).replace("<msqrt>", "√")))
+        assert letters(typeset_text) == letters(text), (
+            name,
+            letters(text) - letters(typeset_text),
+            letters(typeset_text) - letters(text),
+        )
 
 
 def test_what_is_no_equation_stays_code() -> None:

@@ -18,8 +18,8 @@ from langladder.text.storage.tables import write_table
 
 
 def load(root: Path, **rungs: list[str]) -> ReportInputs:
-    told: dict[str, dict[str, Any]] = {family: {name: {} for name in names} for family, names in rungs.items()}
-    return load_report(root, FAMILIES, told, {}, [], {})
+    metadata: dict[str, dict[str, Any]] = {family: {name: {} for name in names} for family, names in rungs.items()}
+    return load_report(root, FAMILIES, metadata, {}, [], {})
 
 
 def edit(path: Path, **changes: Any) -> None:

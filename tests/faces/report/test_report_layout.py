@@ -86,8 +86,8 @@ def test_every_rung_can_be_chosen_and_few_are_at_first(nodes: list[Node]) -> Non
         parts = scope.all()
         offered = {node.get("value") for node in parts if node.tag == "option"} - {""}
         chips = [node.get("data-rung") for node in parts if node.tag == "li"]
-        shown = {node.get("data-rung") for node in parts if node.get("data-rung") and node.tag != "li"}
-        assert offered == shown and set(chips) <= shown
+        present = {node.get("data-rung") for node in parts if node.get("data-rung") and node.tag != "li"}
+        assert offered == present and set(chips) <= present
         assert 1 <= len(chips) <= int(scope.get("data-most")) <= 6
         assert len({node.get("label") for node in parts if node.tag == "optgroup"} & {"", "rungs"}) == 0
 
@@ -131,9 +131,9 @@ def test_an_infinite_value_can_be_sorted(page: str) -> None:
 
 
 def test_what_may_be_wide_scrolls_in_a_box_of_its_own(nodes: list[Node]) -> None:
-    wide = [node for node in nodes if node.tag in ("table", "svg")]
-    assert len(wide) > 15
-    assert all(node.within("wide") for node in wide)
+    drawings = [node for node in nodes if node.tag in ("table", "svg")]
+    assert len(drawings) > 15
+    assert all(node.within("wide") for node in drawings)
     boxes = [node for node in nodes if node.has("wide")]
     assert all(node.get("tabindex") == "0" and node.get("aria-label") for node in boxes)  # by keyboard too
 

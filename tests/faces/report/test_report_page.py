@@ -167,12 +167,12 @@ def test_page_of_an_empty_ladder() -> None:
 
 
 def test_families_that_are_rungs_with_share_their_sections(inputs: ReportInputs) -> None:
-    grown = entry("tune", language_model("gpt_longer", "GPT, trained longer", 30.0, 3_400_000), curve=CURVE)
-    page = build_page(with_rungs(inputs, "tune", [grown]))
+    tuned = entry("tune", language_model("gpt_longer", "GPT, trained longer", 30.0, 3_400_000), curve=CURVE)
+    page = build_page(with_rungs(inputs, "tune", [tuned]))
     ids = [attributes["id"] for _, attributes in Outline(page).tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert "Language models that start from others" not in page  # one table, and one drawing of curves
-    (table,) = [one for one in ladder_rows(with_rungs(inputs, "tune", [grown])) if one.family == "lm"]
+    (table,) = [one for one in ladder_rows(with_rungs(inputs, "tune", [tuned])) if one.family == "lm"]
     assert "GPT, trained longer" in [row.title for row in table.rows]
     assert "is GPT, trained longer with 30.00" in page
     assert (
@@ -186,10 +186,10 @@ def test_rungs_of_several_families_stand_in_order_of_history(inputs: ReportInput
     def dated(rung: Entry[Any], year: int | None) -> Entry[Any]:
         return replace(rung, metadata=rung.metadata.model_copy(update={"year": year}))
 
-    grown = dated(entry("tune", language_model("a", "A", 30.0, 1)), 2013)
+    tuned = dated(entry("tune", language_model("a", "A", 30.0, 1)), 2013)
     unknown = dated(entry("tune", language_model("b", "B", 30.0, 1)), None)
     own = [dated(rung, years[rung.name]) for rung in inputs.of("lm")]
-    mixed = with_rungs(with_rungs(inputs, "lm", own), "tune", [unknown, grown])
+    mixed = with_rungs(with_rungs(inputs, "lm", own), "tune", [unknown, tuned])
     assert [rung.name for rung in mixed.rungs_with("lm", LanguageModelPage)] == ["kneser_ney", "lstm", "a", "gpt", "b"]
 
 
@@ -198,8 +198,8 @@ def test_rungs_of_one_name_are_told_apart(inputs: ReportInputs) -> None:
     families = {"lm": list(inputs.of("lm")), "embedding": list(inputs.of("embedding")), "tune": [entry("tune", value)]}
     both = report_of(**families)
     assert [rung.name for rung in both.of("embedding")] == ["skipgram", "tune_skipgram"]
-    shown = re.findall(r'<th scope="col" data-rung="([^"]*)">', build_page(both))
-    assert {"lstm", "tune_lstm", "skipgram", "tune_skipgram"} <= set(shown)
+    columns = re.findall(r'<th scope="col" data-rung="([^"]*)">', build_page(both))
+    assert {"lstm", "tune_lstm", "skipgram", "tune_skipgram"} <= set(columns)
     assert [rung["name"] for rung in ladder_summary(both)["embedding"]] == ["skipgram", "tune_skipgram"]
 
 
@@ -217,9 +217,9 @@ def test_claims_stand_together(inputs: ReportInputs) -> None:
 def test_the_family_tree_shows_which_rung_grew_from_which(inputs: ReportInputs) -> None:
     assert 'id="tree"' not in build_page(inputs)
     kneser_ney, lstm, gpt = inputs.of("lm")
-    grown = replace(gpt, metadata=gpt.metadata.model_copy(update={"base": "lm/lstm"}))
+    tuned = replace(gpt, metadata=gpt.metadata.model_copy(update={"base": "lm/lstm"}))
     again = replace(kneser_ney, metadata=kneser_ney.metadata.model_copy(update={"base": "elsewhere/<b>"}))
-    page = build_page(with_rungs(inputs, "lm", [again, lstm, grown]))
+    page = build_page(with_rungs(inputs, "lm", [again, lstm, tuned]))
     Outline(page)
     tree = page[page.index('<h2 id="tree">') : page.index('<h2 id="pipeline">')]
     assert "GPT <code" in tree and '<code class="faint small">lm/lstm</code>' in tree

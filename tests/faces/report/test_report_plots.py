@@ -252,11 +252,11 @@ def test_map_labels_do_not_cover_each_other() -> None:
     points.append({"word": "far", "x": 5.0, "y": 5.0, "group": "h"})
     svg = map_plot([MapPoint.model_validate(point) for point in points], "a", "map-0")
     assert svg is not None
-    shown = texts(svg)
-    assert "far" in shown
-    assert sum(text.startswith("word") for text in shown) <= 6
+    labels = texts(svg)
+    assert "far" in labels
+    assert sum(text.startswith("word") for text in labels) <= 6
 
 
-@pytest.mark.parametrize(("text", "shown"), [("a\nb", "a⏎b"), ("\x07", "�"), ("é国 x", "é国 x")])
-def test_visible(text: str, shown: str) -> None:
-    assert visible(text) == shown
+@pytest.mark.parametrize(("text", "expected"), [("a\nb", "a⏎b"), ("\x07", "�"), ("é国 x", "é国 x")])
+def test_visible(text: str, expected: str) -> None:
+    assert visible(text) == expected

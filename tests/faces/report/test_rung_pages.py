@@ -23,16 +23,16 @@ RECURRENT = "langladder.models.language.recurrent"
 
 
 def lm(name: str, year: int | None, per_word: float, **about: Any) -> Entry[Any]:
-    made = entry("lm", language_model(name, name.upper(), per_word, 1000), timing=Timing(seconds=10.0))
+    rung_entry = entry("lm", language_model(name, name.upper(), per_word, 1000), timing=Timing(seconds=10.0))
     about = {"year": year, "module": RECURRENT, "idea": f"The {name} (Nobody 1990)."} | about
-    return replace(made, metadata=made.metadata.model_copy(update=about))
+    return replace(rung_entry, metadata=rung_entry.metadata.model_copy(update=about))
 
 
 def claim(name: str, trains: list[str], module: str) -> Entry[Any]:
     findings = {"holds": True, "verdict": f"{name} holds.", "columns": [], "rows": [], "plots": [], "figures": {}}
-    made = entry("claim", {"name": name, "title": name.title(), "fingerprint": "f", "findings": findings})
+    claim_entry = entry("claim", {"name": name, "title": name.title(), "fingerprint": "f", "findings": findings})
     about = {"trains": trains, "module": f"claims.{module}"}
-    return replace(made, metadata=made.metadata.model_copy(update=about))
+    return replace(claim_entry, metadata=claim_entry.metadata.model_copy(update=about))
 
 
 def kinds(inputs: ReportInputs) -> list[Kind]:
@@ -73,10 +73,10 @@ def test_the_parts_of_a_model_stand_as_a_text_passes_them() -> None:
 def test_a_rung_tells_its_idea_what_changed_and_what_it_gets_wrong() -> None:
     settings = {"_target_": "x.RecurrentLM", "cell": "rnn", "width": 8}
     rnn = replace(lm("rnn", 1990, 50.0), settings=settings)
-    said = [Prediction(i, f"line {i}", "", "", loss=float(i)) for i in range(9)]
+    predictions = [Prediction(i, f"line {i}", "", "", loss=float(i)) for i in range(9)]
     idea = "The lstm (Nobody 1990). Recurrent language models: mine."  # as the docstring begins
     lstm = replace(
-        lm("lstm", 1997, 40.0, base="lm/rnn", idea=idea), settings=settings | {"cell": "lstm"}, predictions=said
+        lm("lstm", 1997, 40.0, base="lm/rnn", idea=idea), settings=settings | {"cell": "lstm"}, predictions=predictions
     )
     [kind] = kinds(report_of(lm=[lstm, rnn]))  # history, not the list's order
     first, second = kind.rungs
@@ -109,8 +109,10 @@ def test_a_changed_setting_is_shown_as_a_file_has_it() -> None:
     rungs = [
         replace(lm(*one), settings=settings) for one, settings in ((("a", 2018, 9.0), before), (("b", 2019, 8.0), now))
     ]
-    said = "The rung before it is A. From that rung to this one: pretrained: false → true; width: 8 → null. B predicts"
-    assert said in build_page(report_of(lm=rungs))
+    sentence = (
+        "The rung before it is A. From that rung to this one: pretrained: false → true; width: 8 → null. B predicts"
+    )
+    assert sentence in build_page(report_of(lm=rungs))
 
 
 def test_a_card_has_the_equations_of_its_own_settings() -> None:
@@ -126,14 +128,14 @@ def test_a_card_has_the_equations_of_its_own_settings() -> None:
 
 
 def test_what_was_right_is_no_mistake() -> None:
-    said = [Prediction(0, "a", "x", "x", True), Prediction(1, "b", "y", "x", False, probability=0.9)]
-    [kind] = kinds(report_of(lm=[replace(lm("lstm", 1997, 40.0), predictions=said)]))
+    predictions = [Prediction(0, "a", "x", "x", True), Prediction(1, "b", "y", "x", False, probability=0.9)]
+    [kind] = kinds(report_of(lm=[replace(lm("lstm", 1997, 40.0), predictions=predictions)]))
     assert [tuple(one) for one in kind.rungs[0].mistakes] == [("b", "y", "x", "")]
 
 
 def test_texts_say_their_direction_and_their_language() -> None:
-    said = [Prediction(0, "GPT نموذج لغوي", "", "", loss=1.0)]
-    inputs = report_of(lm=[replace(lm("lstm", 1997, 40.0), predictions=said)])
+    predictions = [Prediction(0, "GPT نموذج لغوي", "", "", loss=1.0)]
+    inputs = report_of(lm=[replace(lm("lstm", 1997, 40.0), predictions=predictions)])
     page = build_page(replace(inputs, languages={"text": "fa"}))
     assert '<li><bdi dir="rtl" lang="fa">GPT نموذج لغوي</bdi> <span class="faint">1.0 nats' in page
     assert '<bdi dir="ltr" lang="fa">the queen</bdi></span> → <bdi dir="ltr" lang="fa"> of spain' in page
@@ -148,8 +150,8 @@ def test_a_claim_stands_with_the_rung_that_it_is_about() -> None:
         claim("beams", ["transformer"], "translation.beam_width"),
     ]
     inputs = report_of(lm=[lm("rnn", 1990, 50.0), lm("lstm", 1997, 40.0)], claim=about)
-    places = {place: [one.name for one in found] for place, found in placed_claims(inputs).items()}
-    assert places == {("lm", "lstm"): ["gradients"], ("lm", ""): ["agreement"]}
+    claims_of = {key: [one.name for one in found] for key, found in placed_claims(inputs).items()}
+    assert claims_of == {("lm", "lstm"): ["gradients"], ("lm", ""): ["agreement"]}
     [kind] = kinds(inputs)
     assert [[one.name for one in rung.claims] for rung in kind.rungs] == [[], ["gradients"]]
     assert [one.name for one in kind.claims] == ["agreement"]

@@ -113,17 +113,17 @@ def test_drawings_keep_texts_apart() -> None:
     example = Translation.model_validate(translated(words, ["he", "wrote"]))
     drawing = attention_plot(example, "one", "a rung")
     assert drawing is not None and f">{RLI}كتب{PDI}</text>" in drawing and ">he</text>" in drawing
-    first, second, third = places(drawing, *words)
+    first, second, third = x_positions(drawing, *words)
     assert first > second > third
     again = attention_plot(Translation.model_validate(translated(["a", "b"], ["x"])), "one", "a rung")
     assert again is not None
-    first, second = places(again, "a", "b")
+    first, second = x_positions(again, "a", "b")
     assert first < second
     svg = word_map_svg(WordMap(words, np.array([[0.0, 0], [1, 1], [2, 0]]), None), {}, "map")
     assert f">{RLI}الولد{PDI}</text>" in svg
 
 
-def places(svg: str, *texts: str) -> list[float]:
+def x_positions(svg: str, *texts: str) -> list[float]:
     """From the left, where a text begins."""
     found = (re.search(rf'<text [^>]*x="([\d.]+)"[^>]*>{re.escape(plain(text))}</text>', svg) for text in texts)
     return [float(one[1]) for one in found if one]

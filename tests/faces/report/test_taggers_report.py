@@ -23,7 +23,7 @@ def page(name: str, right: list[int], **more: Any) -> TaggerPage:
         TaggedWord(word="dog", tag="NOUN", said="DET", probability=0.6, unknown=True),
     ]
     labels = [LabelScores(label=tag, support=4, said=4, precision=0.5, recall=0.5, f1=0.5) for tag in ("DET", "NOUN")]
-    given: dict[str, Any] = {"labels": ["DET", "NOUN"], "confusion": [[4, 0], [2, 2]], "per_label": labels} | more
+    fields: dict[str, Any] = {"labels": ["DET", "NOUN"], "confusion": [[4, 0], [2, 2]], "per_label": labels} | more
     return TaggerPage(
         name=name,
         approach="counted",
@@ -34,7 +34,7 @@ def page(name: str, right: list[int], **more: Any) -> TaggerPage:
         reliability=[Bin(count=8, confidence=0.8, accuracy=0.75)],
         right=right,
         shown=[words],
-        **given,
+        **fields,
     )
 
 

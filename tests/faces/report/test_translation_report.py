@@ -34,8 +34,8 @@ def test_the_table_has_ter_and_search_errors(inputs: ReportInputs) -> None:
 def test_a_rung_without_wrong_translations_has_no_share_of_them(inputs: ReportInputs) -> None:
     inputs = with_rungs(inputs, "translator", [*inputs.of("translator"), bare()])
     table = next(table for table in ladder_rows(inputs) if table.family == "translator")
-    place = [heading.title for heading in table.columns].index("search errors")
-    assert [row.cells[place].text for row in table.rows] == ["5.3 %", "–"]
+    index = [heading.title for heading in table.columns].index("search errors")
+    assert [row.cells[index].text for row in table.rows] == ["5.3 %", "–"]
     inputs = with_rungs(inputs, "translator", [bare()])
     table = next(table for table in ladder_rows(inputs) if table.family == "translator")
     assert "search errors" not in [heading.title for heading in table.columns]

@@ -33,17 +33,17 @@ def page(work: Work | None) -> LanguageModelPage:
 )
 def test_they_stand_beside_the_parameters(kind: type[Page], unit: str) -> None:
     titles = [column.title for column in page_columns([kind.model_construct(name="m", scores=SCORES)])]
-    place = titles.index("parameters")
-    assert titles[place + 1 : place + 3] == [f"operations/{unit}", "training memory"]
+    index = titles.index("parameters")
+    assert titles[index + 1 : index + 3] == [f"operations/{unit}", "training memory"]
 
 
-@pytest.mark.parametrize(("work", "shown"), [(Work(flops=2.5e6, training_bytes=3 * 2**20), True), (None, False)])
-def test_they_read_the_page(work: Work | None, shown: bool) -> None:
+@pytest.mark.parametrize(("work", "measured"), [(Work(flops=2.5e6, training_bytes=3 * 2**20), True), (None, False)])
+def test_they_read_the_page(work: Work | None, measured: bool) -> None:
     columns = {column.title: column for column in page_columns([page(work)])}
     flops, memory = columns["operations/token"], columns["training memory"]
     values = [column.read(page(work), Timing()) for column in (flops, memory)]
-    assert values == ([2.5e6, 3 * 2**20] if shown else [None, None])
-    assert not shown or (flops.show(2.5e6), memory.show(3 * 2**20)) == ("2.5 M", "3 MB")
+    assert values == ([2.5e6, 3 * 2**20] if measured else [None, None])
+    assert not measured or (flops.show(2.5e6), memory.show(3 * 2**20)) == ("2.5 M", "3 MB")
     assert flops.better == memory.better == "lower"
 
 
