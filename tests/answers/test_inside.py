@@ -123,7 +123,7 @@ def test_gpt_s_last_layer_gives_its_answer(more: dict[str, object]) -> None:
         assert last.probability == pytest.approx(float(own[7]), rel=1e-4)
         assert dict(last.likeliest) == pytest.approx({one: float(own[one]) for one, _ in last.likeliest}, rel=1e-4)
         assert last.rank == 1 + int((own[4:] > own[7]).sum() + (own[EOS] > own[7]) + (own[1] > own[7]))
-        assert found.tokens == prefix[-8:] and found.place == len(found.tokens) - 1
+        assert found.tokens == prefix[-8:] and found.position == len(found.tokens) - 1
         for layer in found.layers:
             torch.testing.assert_close(layer.weights.sum(dim=-1), torch.ones(layer.weights.shape[:2]))
             torch.testing.assert_close(torch.softmax(layer.scores, dim=-1), layer.weights[:, -1])
@@ -205,8 +205,8 @@ def test_gates_and_memory_give_the_network_s_states(more: dict[str, object]) -> 
         driven = model.embedding(torch.tensor(PREFIX)) @ w.T + b + before @ u.T + c
         parts = torch.sigmoid(driven).split(config.width, dim=-1)
         names = {"input": 0, "forget": 1, "output": 3} if config.cell == "lstm" else {"reset": 0, "update": 1}
-        for name, place in names.items():
-            torch.testing.assert_close(first.gates[name], parts[place])
+        for name, index in names.items():
+            torch.testing.assert_close(first.gates[name], parts[index])
 
 
 @pytest.mark.parametrize("kind", [AttentionSeq2Seq, Seq2Seq])

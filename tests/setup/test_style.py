@@ -94,12 +94,13 @@ def test_nothing_private_of_a_library_is_used_or_replaced() -> None:
 VAGUE = "aside|asked|elsewhere|given|growth|grown|grows|made|places?|said|shown|taken|told|together|warm|wide"
 # rooms whose names are not yet checked
 UNCHECKED = (
-    *(f"src/langladder/{room}/" for room in ("answers", "experiments", "faces", "families", "formats", "text")),
-    *(f"tests/{room}/" for room in ("answers", "dag", "faces", "pipeline", "site", "text")),
+    *(f"src/langladder/{room}/" for room in ("families", "text")),
+    *(f"tests/{room}/" for room in ("dag", "pipeline", "text")),
 )
 # keys of settings and of files, names of weights, and what other rooms import
 KEPT = {
     "src/claims/declaration.py": {"given"},
+    "src/langladder/answers/classify.py": {"given"},
     "src/langladder/corpora/instructions/answers.py": {"given"},
     "src/langladder/corpora/scenes.py": {"place"},
     "src/langladder/evaluation/captions.py": {"asked", "said"},
@@ -107,6 +108,11 @@ KEPT = {
     "src/langladder/evaluation/instructed.py": {"asked"},
     "src/langladder/evaluation/label_scores.py": {"said"},
     "src/langladder/evaluation/tagger.py": {"said", "shown"},
+    "src/langladder/faces/explorer/inside.py": {"place"},
+    "src/langladder/faces/explorer/surprisal.py": {"place"},
+    "src/langladder/faces/explorer/typed.py": {"asked"},
+    "src/langladder/faces/python/results.py": {"given"},
+    "src/langladder/faces/report/classifiers.py": {"said"},
     "src/langladder/models/classification/tree_lstm.py": {"places"},
     "src/langladder/nn/attention.py": {"place"},
     "src/langladder/tasks/settings.py": {"shown"},

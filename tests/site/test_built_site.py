@@ -141,8 +141,8 @@ def test_a_lesson_that_takes_too_long_is_stopped_and_said_in_one_line(
     monkeypatch.setattr(lessons, "LIMIT", 8)  # a busy machine starts no process in that time: the same words
     outcome = lesson("slow", "import time; time.sleep(60)")
     assert not outcome.raised and outcome.problem.startswith("stopped after 8 s, the time limit")
-    said, errors = capfd.readouterr()
-    assert said.splitlines() == ["Lesson 1: sums: executing …", f"Lesson 1: sums: {outcome.problem}"] and not errors
+    printed, errors = capfd.readouterr()
+    assert printed.splitlines() == ["Lesson 1: sums: executing …", f"Lesson 1: sums: {outcome.problem}"] and not errors
 
 
 def test_a_site_with_a_failed_lesson_is_written_and_the_command_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,9 +33,9 @@ def written() -> dict[str, str]:
 def test_every_rung_of_conf_stands_in_the_story(family: str) -> None:
     page = written()[f"story/{family}.md"]
     for name in conf_names(family):
-        said = yaml.safe_load(conf_file(family, name).read_text(encoding="utf-8"))
+        settings = yaml.safe_load(conf_file(family, name).read_text(encoding="utf-8"))
         part = page.split(f"{{#{story.anchor(name)}}}")[1].split("\n## ")[0]
-        assert f"## {said['title']}, {said['year']}" in page
+        assert f"## {settings['title']}, {settings['year']}" in page
         assert f"conf/{families()[family].group}/{name}.yaml" in part
         module = titles.module_of(family, story.settings(family, name))
         assert module and docstring(module) and module in part
@@ -53,8 +53,8 @@ def test_a_rung_without_a_class_of_its_own_has_that_which_it_builds_on() -> None
 
 
 def test_equations_keep_their_lines_and_markers_are_no_tags() -> None:
-    said = "The end is <eos>, in code `<eos>`:\n\n    p = <a, b>\n"
-    assert story.sentences(said).splitlines() == ["The end is &lt;eos>, in code `<eos>`:", "", "    p = <a, b>"]
+    text = "The end is <eos>, in code `<eos>`:\n\n    p = <a, b>\n"
+    assert story.sentences(text).splitlines() == ["The end is &lt;eos>, in code `<eos>`:", "", "    p = <a, b>"]
 
 
 def test_figures_are_those_of_the_last_run_and_else_the_published_ones(

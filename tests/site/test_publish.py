@@ -80,8 +80,8 @@ def test_a_page_knows_its_own_rungs_and_says_which_are_not_there(run: Path, tmp_
     assert rungs["ngram"]["name"] == "kneser_ney"  # type: ignore[index]
     assert rungs["gpt"] == "not in the browser: gpt has norm: post, and the browser runs norm: pre"
     pages = {page.name: (tmp_path / "out" / f"{page.name}.html").read_text(encoding="utf-8") for page in PAGES}
-    given = {name: json.loads(unescape(re.findall(r'data-rungs="([^"]*)"', text)[0])) for name, text in pages.items()}
-    assert {name: set(own) for name, own in given.items() if own} == {"continue": {"ngram", "lstm"}}
+    listed = {name: json.loads(unescape(re.findall(r'data-rungs="([^"]*)"', text)[0])) for name, text in pages.items()}
+    assert {name: set(own) for name, own in listed.items() if own} == {"continue": {"ngram", "lstm"}}
     assert "GPT: not in the browser: gpt has norm: post" in pages["continue"]
     assert "Attention translator: not in this run." in pages["translate"] and "<form" not in pages["translate"]
     assert pages["index"].count("not in this run") == len(KINDS) - 3

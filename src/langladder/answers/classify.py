@@ -103,19 +103,19 @@ def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRe
         p = np.exp(log_probs)
         order = np.argsort(-p, kind="stable")
         best = [(model.labels[index], round(float(p[index]), 6)) for index in order[: request.top]]
-        given, (said, sure) = None, best[0]
+        assigned, (label, sure) = None, best[0]
         if model.multi_label:
-            given = _given(model, log_probs)
-            said, sure = joined_labels(given.labels), given.probability
-            best = [(said, sure)] if request.top == 1 else best
+            assigned = _assigned(model, log_probs)
+            label, sure = joined_labels(assigned.labels), assigned.probability
+            best = [(label, sure)] if request.top == 1 else best
         line = example.text if example.second is None else f"{example.text}\t{example.second}"
-        why = decision(model, read, int(order[0]), sure, said=said) if request.explain else None
+        why = decision(model, read, int(order[0]), sure, said=label) if request.explain else None
         if why is not None and not why.weights:
             raise InputError(
                 f"{type(model).__name__} does not look at words, so --explain is not supported; leave it out"
             )
         note = RIGHT_BRANCHING if example.tree is None and reads_trees(model) else _cut(model, read, next(whole))
-        found.append(Classification(line, example, best, why, given, note))
+        found.append(Classification(line, example, best, why, assigned, note))
     return found
 
 
@@ -126,7 +126,7 @@ def _cut(model: Classifier, example: Example, length: int) -> str | None:
     return f"a text is longer than the {kept:,} tokens that this classifier reads: the rest of it was not read"
 
 
-def _given(model: Classifier, log_probs: np.ndarray) -> Given:
+def _assigned(model: Classifier, log_probs: np.ndarray) -> Given:
     """The labels whose probability reaches the threshold, by their ids, from (C,) log P(label | text)."""
     own = decided(log_probs)
     probability = float(np.exp(log_prob_of_sets(log_probs[None], own[None])[0]))

@@ -76,9 +76,9 @@ def judge_classifier(folder: Path, file: Path, request: EvaluateRequest, table: 
     second = None if request.second is None else _column(request.second, "second")
     model = read_classifier(folder)
     if model.multi_label != (request.multi_label is not None):
-        given = f"multi_label: {request.multi_label!r}, but it gives each text one label: leave multi_label out"
+        mismatch = f"multi_label: {request.multi_label!r}, but it gives each text one label: leave multi_label out"
         lacking = 'it gives a text several labels: say how the file has them, multi_label "list" or a separator (";")'
-        raise InputError(f"{folder}: {lacking if model.multi_label else given}")
+        raise InputError(f"{folder}: {lacking if model.multi_label else mismatch}")
     names |= {"second": second, "delimiter": request.delimiter, "multi_label": request.multi_label}
     names |= {"id": None if request.id is None else _column(request.id, "id")}
     source = _source(LabelledSource, file, request, **names)

@@ -78,9 +78,9 @@ def row_of(tokenizer: Tokenizer, text: str) -> Row:
     row = Row([], [], [])
     text = tokenizer.normalisation.normalise(text)
     for line in [line for line in text.splitlines() if line.strip()] or [""]:
-        ids, places = tokenizer.encode_with_spans(line)
+        ids, spans = tokenizer.encode_with_spans(line)
         starts, first, end = [found.start() for found in _WORD.finditer(line)], len(row.words), 0
-        for token, (start, stop) in zip(ids.tolist(), places.tolist(), strict=True):
+        for token, (start, stop) in zip(ids.tolist(), spans.tolist(), strict=True):
             spelled = line[max(start, end) : stop] or tokenizer.piece(token).strip()
             row.marks.append((line[end:start], spelled, first + max(0, bisect_right(starts, start) - 1), token != UNK))
             end = max(end, stop)
@@ -117,17 +117,17 @@ def finite(bits: float) -> float | None:
     return round(bits, 6) + 0.0 if math.isfinite(bits) else None
 
 
-def guess(model: LanguageModel, tokenizer: Tokenizer, text: str, place: int, most: int = 5) -> Guess:
-    """The model's prediction at token `place` of the text, numbered as in `surprisal`.
+def guess(model: LanguageModel, tokenizer: Tokenizer, text: str, position: int, most: int = 5) -> Guess:
+    """The model's prediction at token `position` of the text, numbered as in `surprisal`.
 
     Raises:
         InputError: the text has no such token.
     """
     row = row_of(tokenizer, text)
     predicted = [at for at, token in enumerate(row.ids) if token != BOS]
-    if not 0 <= place < len(predicted):
-        raise InputError(f"place: {place}; the text has tokens 0 to {len(predicted) - 1} for this model")
-    at = predicted[place]
+    if not 0 <= position < len(predicted):
+        raise InputError(f"place: {position}; the text has tokens 0 to {len(predicted) - 1} for this model")
+    at = predicted[position]
     prefix = torch.tensor([row.ids[:at]], device=device_of(model))
     log_probs = model.next_log_probs(prefix)[0].cpu().double()  # (V,)
     log_probs[[PAD, BOS]] = -math.inf  # never predicted

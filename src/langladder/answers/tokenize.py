@@ -61,11 +61,11 @@ def cut_lines(tokenizer: Tokenizer | Words, text: str) -> Cut:
             lines.append([(word, tokenizer.rows.get(word)) for word in tokenizer.split(line)])
         else:
             spell = tokenizer.piece if tokenizer.kind == "bpe_bytes" else tokenizer.name  # bytes: as characters
-            ids, places = tokenizer.encode_with_spans(line)
+            ids, spans = tokenizer.encode_with_spans(line)
             lines.append(
                 [
                     (line[start:end] if token == UNK else spell(token), token)
-                    for token, (start, end) in zip(ids.tolist(), places.tolist(), strict=True)
+                    for token, (start, end) in zip(ids.tolist(), spans.tolist(), strict=True)
                 ]
             )
     unknown = None if isinstance(tokenizer, Words) else UNK

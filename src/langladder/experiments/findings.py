@@ -165,16 +165,16 @@ def figure(*parts: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", " ".join(parts).lower()).strip("_")
 
 
-def curves(shown: Shown) -> list[dict[str, float]]:
+def curves(results: Shown) -> list[dict[str, float]]:
     """Plots with whole numbers as x (labels, examples, parameters, steps), as rows of learning curves.
 
     Each row has the position as `step`, and `<plot>/<series>`, both named as in `figure`; duplicates get a number.
     """
     rows: list[dict[str, float]] = []
     names: set[str] = set()
-    for plot in shown.plots:
-        places = [x for line in plot.series for x in line.x]
-        if any(isinstance(x, str) or x < 0 or not float(x).is_integer() for x in places):
+    for plot in results.plots:
+        xs = [x for line in plot.series for x in line.x]
+        if any(isinstance(x, str) or x < 0 or not float(x).is_integer() for x in xs):
             continue
         for line in plot.series:
             name = plain = f"{figure(plot.title)}/{figure(line.name)}"
@@ -194,10 +194,8 @@ def series(
     error: Iterable[float | None] | None = None,
 ) -> Series:
     """A series with rounded numbers, without infinite values and NaN."""
-    places: list[float] | list[str] = [str(value) for value in x] if _names(x) else [float(value) for value in x]
-    return Series(
-        name=name, x=places, y=list(map(rounded, y)), error=None if error is None else list(map(rounded, error))
-    )
+    xs: list[float] | list[str] = [str(value) for value in x] if _names(x) else [float(value) for value in x]
+    return Series(name=name, x=xs, y=list(map(rounded, y)), error=None if error is None else list(map(rounded, error)))
 
 
 def _names(x: Sequence[float] | Sequence[str]) -> bool:

@@ -212,16 +212,16 @@ def _agreements(clauses: int, random: Random) -> Iterator[Drawn]:
             found = probe([line.words])
             if found and found[2] == clauses:
                 good, bad = (text.split() for text in found[:2])
-                place = next(place for place, word in enumerate(good) if word != bad[place])
-                options = tuple(sorted((good[place], bad[place])))
-                yield Drawn({"text": " ".join(good[:place])}, good[place], options)
+                index = next(index for index, word in enumerate(good) if word != bad[index])
+                options = tuple(sorted((good[index], bad[index])))
+                yield Drawn({"text": " ".join(good[:index])}, good[index], options)
 
 
 def _analogies(random: Random) -> Iterator[Drawn]:
     for section, (name, first, second) in SECTIONS.items():
         pairs = [(row[first], row[second]) for row in table(name)]
-        asked = [(one, other) for one in pairs for other in pairs if one != other]
-        for (a, b), (c, d) in random.sample(asked, min(len(asked), 100)):
+        questions = [(one, other) for one in pairs for other in pairs if one != other]
+        for (a, b), (c, d) in random.sample(questions, min(len(questions), 100)):
             yield Drawn({"a": a, "b": b, "c": c}, d, among=section)
 
 

@@ -75,8 +75,8 @@ class Prompting(Experiment[PromptTask]):
             by_shots = {shots: prompter.measure(items, examples, shots) for shots in config.shots}
             network = not isinstance(model, CountedLanguageModel)
             found[name] = Asked(model.number_of_parameters(), network, by_shots)
-            said = ", ".join(f"{k}: {_accuracy(one, config.scorings[0]):.0%}" for k, one in by_shots.items())
-            progress(f"{name}, by examples {said}")
+            accuracies = ", ".join(f"{k}: {_accuracy(one, config.scorings[0]):.0%}" for k, one in by_shots.items())
+            progress(f"{name}, by examples {accuracies}")
         return findings(config, found, items, {name: data.title_of(name) for name in found})
 
     def items(self, data: Data, seed: int) -> tuple[list[Item], list[list[Item]]]:
@@ -89,7 +89,7 @@ class Prompting(Experiment[PromptTask]):
 
 
 def findings(
-    config: PromptTask, found: Mapping[str, Asked], items: Sequence[Item], shown: Mapping[str, str]
+    config: PromptTask, found: Mapping[str, Asked], items: Sequence[Item], titles: Mapping[str, str]
 ) -> Findings:
     """See the module docstring; the verdict and the plots use the first of the scorings."""
     scoring, most = config.scorings[0], config.shots[-1]
@@ -103,24 +103,24 @@ def findings(
     networks = [Difference(gain, *bounds) for name, (gain, bounds) in gains.items() if found[name].network]
     verdict = every(gain.exceeds(config.margin) for gain in networks) if networks else Verdict(None, "needs a network")
     what = f"{most} examples against none" if config.expects == "examples help" else "above a blind guess"
-    said = ", ".join(
-        f"{shown[name]} {_accuracy(found[name].by_shots[most], scoring):.0%} ({100 * gain:+.0f} points, "
+    text = ", ".join(
+        f"{titles[name]} {_accuracy(found[name].by_shots[most], scoring):.0%} ({100 * gain:+.0f} points, "
         f"{100 * low:+.0f} to {100 * high:+.0f})"
         for name, (gain, (low, high)) in gains.items()
     )
     short = {name: one.by_shots[most].used for name, one in found.items() if one.by_shots[most].used < most}
     if short:
-        said += "; " + ", ".join(f"{shown[name]}'s context holds {used:.1f} of {most}" for name, used in short.items())
+        text += "; " + ", ".join(f"{titles[name]}'s context holds {used:.1f} of {most}" for name, used in short.items())
     others = [f"accuracy, {SCORINGS.get(one, one)}" for one in config.scorings[1:]]
     return Findings(
-        **opened(verdict, f"{what}, {len(items)} items: {said}; a blind guess gets {blind:.0%}."),
+        **opened(verdict, f"{what}, {len(items)} items: {text}; a blind guess gets {blind:.0%}."),
         columns=["model", "parameters", "examples", "in the prompt", "accuracy", "95 % from", "to", *others],
         rows=[
-            [shown[name], float(one.parameters), float(k), *_row(shots, config.scorings)]
+            [titles[name], float(one.parameters), float(k), *_row(shots, config.scorings)]
             for name, one in found.items()
             for k, shots in one.by_shots.items()
         ],
-        plots=_plots(config, found, shown, levels),
+        plots=_plots(config, found, titles, levels),
         figures={
             figure(name, f"{k} shots"): _accuracy(shots, scoring)
             for name, one in found.items()
@@ -147,12 +147,12 @@ def _row(shots: Shots, scorings: Sequence[str]) -> list[str | float | None]:
 
 
 def _plots(
-    config: PromptTask, found: Mapping[str, Asked], shown: Mapping[str, str], levels: dict[str, float]
+    config: PromptTask, found: Mapping[str, Asked], titles: Mapping[str, str], levels: dict[str, float]
 ) -> list[Plot]:
     scoring = config.scorings[0]
     by_examples = [
         series(
-            shown[name],
+            titles[name],
             [float(k) for k in one.by_shots],
             [_accuracy(shots, scoring) for shots in one.by_shots.values()],
             [_half(shots, scoring) for shots in one.by_shots.values()],

@@ -73,11 +73,11 @@ class Answering:
         parts = [part for item in items for part in _lines(item)]
         how = SamplingConfig(strategy="greedy", max_tokens=max((len(line) for _, line in parts), default=0))
         generated = generate_batch(self.model, [before for before, _ in parts], how)  # without the end of a line
-        said = iter(
+        matches = iter(
             ids[: len(line)] == [token for token in line if token != EOS]
             for ids, (_, line) in zip(generated, parts, strict=True)
         )
-        return [all(tuple(islice(said, len(_lines(item))))) for item in items]
+        return [all(tuple(islice(matches, len(_lines(item))))) for item in items]
 
     def whole_log_probs(self, texts: Sequence[str]) -> list[float]:
         """log P of each text, with the ends of its lines except the last."""
@@ -93,8 +93,8 @@ class Answering:
             InputError: a setting that is not one of `Generation`, or is out of its bounds.
         """
         found = []
-        for number, (context, given) in enumerate(items):
-            settings = {key: value for key, value in given.items() if value is not None}
+        for number, (context, options) in enumerate(items):
+            settings = {key: value for key, value in options.items() if value is not None}
             how = schema.checked(Generation, settings, "generation_kwargs")
             ids = ids_of(self.tokenizer, [context.rstrip(" ")])[0].tolist()
             new = generate_batch(self.model, [ids], how.sampling(), numbers=[number])[0]
@@ -118,12 +118,12 @@ def _lines(item: OptionItem) -> list[tuple[list[int], list[int]]]:
     (option,) = item.options
     whole, start = [*item.context.tolist(), *option.tolist()], len(item.context)
     found = []
-    for place in range(start, len(whole)):
-        if whole[place] == BOS:
-            start = place + 1
-        elif whole[place] == EOS or place == len(whole) - 1:
-            found.append((whole[:start], whole[start : place + 1]))
-            start = place + 1
+    for index in range(start, len(whole)):
+        if whole[index] == BOS:
+            start = index + 1
+        elif whole[index] == EOS or index == len(whole) - 1:
+            found.append((whole[:start], whole[start : index + 1]))
+            start = index + 1
     return found
 
 

@@ -60,7 +60,7 @@ def test_a_rung_that_starts_from_another_stands_among_the_others(inputs: ReportI
     table = ladder_rows(both)[0]
     assert table.rows[0].title == "GPT, trained longer" and len(table.rows) == 4
     assert column(table, "perplexity per word")[0] == ("30.00", True)
-    assert table.rows[0].place == "rung-tune-gpt_longer" and table.rows[1].place.startswith("rung-lm-")
+    assert table.rows[0].anchor == "rung-tune-gpt_longer" and table.rows[1].anchor.startswith("rung-lm-")
     assert [one.title for one in ladder_rows(both)].count("Language models") == 1
 
 

@@ -97,7 +97,7 @@ def _step(model: BackoffLanguageModel, entry: Entry, token: int, below: float | 
 def _counts(model: BackoffLanguageModel, ids: np.ndarray, history: tuple[int, ...], token: int) -> Counts:
     """The counts of h w, and of h with any next word."""
     length = len(history)
-    after = _places(ids, history) + length  # of the words after h
+    after = _starts(ids, history) + length  # of the words after h
     after = after[after < len(ids)]
     after = after[ids[after] != BOS]
     ngram = after[ids[after] == token] - length
@@ -110,7 +110,7 @@ def _counts(model: BackoffLanguageModel, ids: np.ndarray, history: tuple[int, ..
     return Counts(len(after), len(ngram), used, len(np.unique(pairs)), True)
 
 
-def _places(ids: np.ndarray, ngram: tuple[int, ...]) -> np.ndarray:
+def _starts(ids: np.ndarray, ngram: tuple[int, ...]) -> np.ndarray:
     """Where an n-gram begins; of the empty one every place."""
     if not ngram:
         return np.arange(len(ids))

@@ -71,12 +71,12 @@ class Inside(NamedTuple):
     """The computation of a network for one token.
 
     Attributes:
-        tokens: T input ids. place: the index of the inspected token, from which the answer is computed.
+        tokens: T input ids. position: the index of the inspected token, from which the answer is computed.
         embedded: (T,) norms of the states before the first layer; first: their prediction.
     """
 
     tokens: list[int]
-    place: int
+    position: int
     embedded: torch.Tensor
     first: Guess
     layers: list[Layer]
@@ -102,11 +102,11 @@ def gpt(model: GPT, prefix: Sequence[int], token: int) -> Inside:
 
 
 @torch.no_grad()
-def bert(model: BERT, row: Sequence[int], place: int, token: int, hidden: Iterable[int]) -> Inside:
+def bert(model: BERT, row: Sequence[int], position: int, token: int, hidden: Iterable[int]) -> Inside:
     """How BERT comes to P(token | the rest) at a gap: the last layer's guess is that of `masked_log_probs`.
 
     Args:
-        row: `<cls>` … `<sep>`, with `<mask>` at `place`.
+        row: `<cls>` … `<sep>`, with `<mask>` at `position`.
         hidden: ids that are no text, which are not listed among the likeliest.
     """
     tokens = torch.tensor([[*row]], device=next(model.parameters()).device)
@@ -117,7 +117,7 @@ def bert(model: BERT, row: Sequence[int], place: int, token: int, hidden: Iterab
     layers = [cast("BERTLayer", layer) for layer in model.layers]
     with scoring(model, tokens.device.type), _watching(layers) as kept:
         model.hidden(tokens)
-        return _inside(layers, kept, list(row), place, answer, token, set(hidden))
+        return _inside(layers, kept, list(row), position, answer, token, set(hidden))
 
 
 class _Kept(NamedTuple):
@@ -166,7 +166,7 @@ def _inside(
     layers: Sequence[GPTBlock | BERTLayer],
     kept: _Kept,
     tokens: list[int],
-    place: int,
+    position: int,
     answer: Answer,
     token: int,
     hidden: set[int],
@@ -176,15 +176,15 @@ def _inside(
         x = kept.attention_read[number]
         weights = weights_of(layer.attention, x)  # (h, T, T)
         query, key, value = _projected(layer.attention, x)  # (h, T, d) each
-        scores = (key @ query[:, place, :, None])[..., 0] / math.sqrt(query.shape[-1])  # (h, T)
-        scores = scores.masked_fill(weights[:, place] == 0, -math.inf)
-        lengths = (query[:, place].norm(dim=-1), key.norm(dim=-1), value.norm(dim=-1))
+        scores = (key @ query[:, position, :, None])[..., 0] / math.sqrt(query.shape[-1])  # (h, T)
+        scores = scores.masked_fill(weights[:, position] == 0, -math.inf)
+        lengths = (query[:, position].norm(dim=-1), key.norm(dim=-1), value.norm(dim=-1))
         left = kept.left[number]
         wrote, fed = kept.attention[number], kept.feed_forward[number]
-        guess = _guess(answer(left[place]), token, hidden)
+        guess = _guess(answer(left[position]), token, hidden)
         found.append(Layer(weights, scores, *lengths, wrote.norm(dim=-1), fed.norm(dim=-1), left.norm(dim=-1), guess))
     embedded = kept.read[0]
-    return Inside(tokens, place, embedded.norm(dim=-1), _guess(answer(embedded[place]), token, hidden), found)
+    return Inside(tokens, position, embedded.norm(dim=-1), _guess(answer(embedded[position]), token, hidden), found)
 
 
 def _projected(
@@ -201,7 +201,7 @@ def _projected(
 def _guess(log_probs: torch.Tensor, token: int, hidden: set[int]) -> Guess:
     """The prediction from log-probabilities (V,)."""
     probs = log_probs.double().exp()
-    shown = probs.index_fill(0, torch.tensor(sorted(hidden), device=probs.device, dtype=torch.int64), 0.0)
-    values, ids = shown.topk(min(LIKELIEST, len(shown)))
+    listed = probs.index_fill(0, torch.tensor(sorted(hidden), device=probs.device, dtype=torch.int64), 0.0)
+    values, ids = listed.topk(min(LIKELIEST, len(listed)))
     own = float(probs[token])
-    return Guess(list(zip(ids.tolist(), values.tolist(), strict=True)), own, 1 + int((shown > own).sum()))
+    return Guess(list(zip(ids.tolist(), values.tolist(), strict=True)), own, 1 + int((listed > own).sum()))

@@ -245,8 +245,8 @@ def params_text(text: str, kind: Kind, path: str, settings: Mapping[str, object]
         values[listed] = [*usual[listed], rung]
     for key, value in (values | dict(changes)).items():
         text = _replaced(text, key, value)
-    place = re.compile(rf"(?m)^  {kind.side}: input/\w+ *")
-    return _headed(place.sub(lambda old: f"  {kind.side}: {_scalar(path)} ".ljust(len(old[0])), text))
+    pattern = re.compile(rf"(?m)^  {kind.side}: input/\w+ *")
+    return _headed(pattern.sub(lambda old: f"  {kind.side}: {_scalar(path)} ".ljust(len(old[0])), text))
 
 
 def _headed(text: str) -> str:

@@ -257,8 +257,8 @@ def draw_map(
     caption = _draw(path, found, groups, vectors, method)
     if as_json:
         points = zip(found.words, found.points.tolist(), strict=True)
-        places = [{"word": word, "x": round(x, 6), "y": round(y, 6), "group": groups[word]} for word, (x, y) in points]
-        print_json({"out": str(out), "method": method, "explained": found.explained, "words": places}, damage)
+        rows = [{"word": word, "x": round(x, 6), "y": round(y, 6), "group": groups[word]} for word, (x, y) in points]
+        print_json({"out": str(out), "method": method, "explained": found.explained, "words": rows}, damage)
     else:
         echo(f"{caption} → {out}")
 

@@ -41,12 +41,12 @@ def in_order(shelf: Shelf, *kinds: str) -> dict[str, Path]:
     known = _years(shelf)
     order = ["embedding", *families()]
 
-    def place(item: tuple[str, Path]) -> tuple[int, ...]:
+    def sort_key(item: tuple[str, Path]) -> tuple[int, ...]:
         kind = kind_of(item[1])
         when = known.get(f"{item[1].parent.name}/{item[1].name}", (_year_of(item[1]), LAST))
         return order.index(kind) if kind in order else len(order), *when
 
-    return dict(sorted(found.items(), key=place))
+    return dict(sorted(found.items(), key=sort_key))
 
 
 def _year_of(folder: Path) -> int:

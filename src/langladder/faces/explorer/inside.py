@@ -129,21 +129,21 @@ def _language_model(shelf: Shelf, rung: Rung, request: LookRequest) -> Json:
     row = row_of(rung.tokenizer, request.text)
     predicted = [at for at, token in enumerate(row.ids) if token != BOS]
     _check_length(len(predicted))
-    place = _position(request.place, len(predicted), max(0, len(predicted) - 3))
-    at = predicted[place]
+    position = _position(request.place, len(predicted), max(0, len(predicted) - 3))
+    at = predicted[position]
     prefix, token = rung.model.as_read(row.ids[:at]), row.ids[at]
-    answer = guess(rung.model, rung.tokenizer, request.text, place)
+    answer = guess(rung.model, rung.tokenizer, request.text, position)
     found: Json = {
         "tokens": [[before, text] for before, text, _, _ in row.marks],
-        "place": place,
-        "token": row.marks[place][1],
+        "place": position,
+        "token": row.marks[position][1],
         "answer": answer._asdict() | {"probability": None if answer.bits is None else 2.0**-answer.bits},
     }
     joined = rung.model.joins_lines
     names = [
         name
-        for place, (name, read) in enumerate(zip(_names(rung.tokenizer, row, predicted), row.ids[:at], strict=False))
-        if not place or read != BOS or not joined
+        for position, (name, read) in enumerate(zip(_names(rung.tokenizer, row, predicted), row.ids[:at], strict=False))
+        if not position or read != BOS or not joined
     ]
     if isinstance(rung.model, BackoffLanguageModel):
         return found | _ngrams(shelf, rung, rung.model, prefix, token)
@@ -193,7 +193,7 @@ def _training_ids(shelf: Shelf, tokenizer: Tokenizer) -> np.ndarray | None:
 def _transformer(seen: transformers.Inside, tokenizer: Tokenizer) -> Json:
     return {
         "kind": "transformer",
-        "at": seen.place,
+        "at": seen.position,
         "embedded": _rounded(seen.embedded),
         "first": _guess(seen.first, tokenizer),
         "layers": [
@@ -244,14 +244,14 @@ def _recurrent(model: RecurrentLM, prefix: list[int]) -> Json:
 # BERT and translators.
 
 
-def _encoder(encoder: LoadedEncoder, text: str, place: int | None) -> Json:
+def _encoder(encoder: LoadedEncoder, text: str, requested: int | None) -> Json:
     """A gap of the text, or a token of it that is masked."""
     model, tokenizer = encoder.model, encoder.tokenizer
     gap = tokenizer.special_id(GAP)
     ids = (gapped(tokenizer, text) if GAP in text else tokenizer.encode(text)).tolist()
     _check_length(len(ids))
     gaps = [at for at, token in enumerate(ids) if token == gap]
-    chosen = _position(place, len(ids), max(0, len(ids) - 2))
+    chosen = _position(requested, len(ids), max(0, len(ids) - 2))
     if gaps:
         chosen = chosen if chosen in gaps else gaps[0]
     row = model.framed(np.array(ids))[0]

@@ -98,21 +98,21 @@ def router(shelf: Shelf) -> APIRouter:
         own `list` of words, or only its `tokenizer`, if the training text is missing; `normalised`: the steps of
         the training text that changed the text.
         """
-        return [found for asked in request.asked for found in _unknown_of(shelf, asked)]
+        return [found for typed_text in request.asked for found in _unknown_of(shelf, typed_text)]
 
     return routes
 
 
-def _unknown_of(shelf: Shelf, asked: TypedText) -> list[Json]:
+def _unknown_of(shelf: Shelf, typed_text: TypedText) -> list[Json]:
     found: dict[str, Json] = {}
-    for name in dict.fromkeys(asked.models):
+    for name in dict.fromkeys(typed_text.models):
         try:
             folder = shelf.find(name)
             lexicon = in_project(shelf.load("lexicon", folder, lexicon_of, SIZE), folder, shelf.project)
             training = training_words(folder, lexicon, partial(_words_of_side, shelf, lexicon=lexicon))
         except InputError:
             continue  # its own answer says what is wrong
-        (text,) = as_read(folder, [asked.text])
+        (text,) = as_read(folder, [typed_text.text])
         coverage = {**unknown_words(text, lexicon, training), "normalised": lexicon.normalisation.changing([text])[1]}
         by = "list" if lexicon.listed is not None else "tokenizer" if training is None else "training"
         same = found.setdefault(f"{by} {json.dumps(coverage)}", {"models": list[str](), **coverage, "by": by})

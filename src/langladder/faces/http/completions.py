@@ -71,7 +71,7 @@ class Choice:
     Attributes:
         config: the sampling settings.
         prompt: BOS first. opened: whether this BOS is the client's, who then needs a mark for it, too.
-        given: the prompt as the client's text, before it was normalised; None: ids.
+        prompt_text: the prompt as the client's text, before it was normalised; None: ids.
         text: the returned text: the prompt, if it is echoed, and the new part.
         new: number of sampled tokens.
         sent: characters, and `marked` tokens, that were already sent in pieces.
@@ -84,7 +84,7 @@ class Choice:
     index: int
     prompt: list[int]
     opened: bool = False
-    given: str | None = None
+    prompt_text: str | None = None
     text: str = ""
     new: int = 0
     sent: int = 0
@@ -94,19 +94,19 @@ class Choice:
 
     def __post_init__(self) -> None:
         self._decoder = TextStream(self.rung.tokenizer)
-        self._decoded = 0  # characters of the decoder that `given` replaces
+        self._decoded = 0  # characters of the decoder that `prompt_text` replaces
 
     def read_prompt(self) -> None:
         """Return the prompt with its scores."""
         self._score_prompt()
-        if self.given is None:
+        if self.prompt_text is None:
             return
         end = 0
-        _, spans = self.rung.tokenizer.encode_with_spans(self.given)
-        for place, (mark, (start, stop)) in enumerate(zip(self.marks, spans.tolist(), strict=False)):
-            self.marks[place] = mark._replace(offset=min(end, start))  # spaces before a token belong to it
+        _, spans = self.rung.tokenizer.encode_with_spans(self.prompt_text)
+        for index, (mark, (start, stop)) in enumerate(zip(self.marks, spans.tolist(), strict=False)):
+            self.marks[index] = mark._replace(offset=min(end, start))  # spaces before a token belong to it
             end = max(end, stop)
-        self._decoded, self.text = len(self.text), self.given
+        self._decoded, self.text = len(self.text), self.prompt_text
 
     def _score_prompt(self) -> None:
         model, row = self.rung.model, self.prompt
@@ -126,7 +126,7 @@ class Choice:
         """One token more."""
         decoded = self._decoder.add(token)
         if self._decoded:
-            decoded = f"{self.given}{decoded[self._decoded :]}"
+            decoded = f"{self.prompt_text}{decoded[self._decoded :]}"
         before, self.text = self.text, self._stripped(decoded)
         if self.request.likeliest is not None:
             self.mark(token, log_prob, others, _begun(before, self.text))

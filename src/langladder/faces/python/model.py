@@ -66,10 +66,10 @@ def asks(
         def call(self: "Model", *args: Any, **options: Any) -> Any:
             if name not in self.methods:
                 raise InputError(f"{self.name}: {self.described} has no {name}(); it has {', '.join(self.methods)}")
-            given = {key: options.pop(key) for key in [*options] if request is not None and key not in positional}
-            if strange := sorted(given.keys() - own.keys()):
+            values = {key: options.pop(key) for key in [*options] if request is not None and key not in positional}
+            if strange := sorted(values.keys() - own.keys()):
                 raise InputError(f"{name}: {strange[0]!r} is not an option; options: {', '.join(own) or 'none'}")
-            chosen = {} if request is None else {"request": checked(request, defaults | given, name)}
+            chosen = {} if request is None else {"request": checked(request, defaults | values, name)}
             return method(self, *args, **options, **chosen)
 
         signature = inspect.signature(method)

@@ -51,9 +51,9 @@ def html_of(rows: Rows) -> str:
     def line(cells: Sequence[object], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(_cell(cell))}</{tag}>" for cell in cells) + "</tr>"
 
-    shown = "".join(line([row[name] for name in columns], "td") for row in rows[:MOST_ROWS])
+    body = "".join(line([row[name] for name in columns], "td") for row in rows[:MOST_ROWS])
     left = f"<p>{len(rows):,} rows, of which {MOST_ROWS} are shown</p>" if len(rows) > MOST_ROWS else ""
-    return f"<table><thead>{line(columns, 'th')}</thead><tbody>{shown}</tbody></table>{left}"
+    return f"<table><thead>{line(columns, 'th')}</thead><tbody>{body}</tbody></table>{left}"
 
 
 def _cell(value: object) -> str:
@@ -255,7 +255,7 @@ class Embedded(Result):
     __hash__ = None  # type: ignore[assignment]
 
     def rows(self) -> Rows:
-        return [{"text": self.text} | {f"d{place}": float(value) for place, value in enumerate(self.vector)}]
+        return [{"text": self.text} | {f"d{index}": float(value) for index, value in enumerate(self.vector)}]
 
 
 @dataclass(frozen=True)

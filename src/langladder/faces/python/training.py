@@ -55,15 +55,15 @@ class _Family(Protocol):
         """See `Family.train`."""
 
 
-def trained_on(given: str) -> list[str]:
+def trained_on(argument: str) -> list[str]:
     """The families whose rungs are trained on an argument for the data."""
-    return [one.name for one in families().values() if one.name in defaults() and one.texts == (GIVEN[given],)]
+    return [one.name for one in families().values() if one.name in defaults() and one.texts == (GIVEN[argument],)]
 
 
 class _Rung(NamedTuple):
     """What is trained: the argument for its data, its family, its settings, the function that makes it."""
 
-    given: str
+    argument: str
     family: str
     settings: Any
     maker: str
@@ -72,7 +72,7 @@ class _Rung(NamedTuple):
     @property
     def side(self) -> str:
         """The side of its data."""
-        return GIVEN[self.given]
+        return GIVEN[self.argument]
 
 
 class TrainedModel(Model):
@@ -181,9 +181,9 @@ def _trained(chosen: _Rung, source: object, data: Settings, seed: int, size: str
         root = Path(work)
         _prepare(root, chosen, source, data, seed, size)
 
-        def make(start: Any, *given: Any, **more: Any) -> Any:
+        def make(start: Any, *inputs: Any, **more: Any) -> Any:
             run = Run(seed, root / "checkpoints")
-            return locate_function(chosen.maker)(start, *given, run=run, **more)
+            return locate_function(chosen.maker)(start, *inputs, run=run, **more)
 
         family = cast(_Family, families()[chosen.family])
         job = SimpleNamespace(seed=seed, bleu_tokenize=None)
@@ -201,10 +201,10 @@ def _only(data: Mapping[str, object]) -> tuple[str, object]:
     Raises:
         InputError: there is none, or there are several.
     """
-    given = {name: value for name, value in data.items() if value is not None}
-    if len(given) != 1:
-        raise InputError(f"train: {' and '.join(given) or 'no data'} given; give one of {', '.join(GIVEN)}")
-    [found] = given.items()
+    chosen = {name: value for name, value in data.items() if value is not None}
+    if len(chosen) != 1:
+        raise InputError(f"train: {' and '.join(chosen) or 'no data'} given; give one of {', '.join(GIVEN)}")
+    [found] = chosen.items()
     return found
 
 
@@ -243,17 +243,17 @@ def sized(part: str, name: str, size: str) -> Settings:
 
 
 def _chosen(
-    given: str, name: str, changes: Settings, steps: int | None, size: str, base: str | Path | Model | None
+    argument: str, name: str, changes: Settings, steps: int | None, size: str, base: str | Path | Model | None
 ) -> _Rung:
     """The rung with its changes.
 
     Raises:
         InputError: there is none of that name, its settings are not allowed, or its base is missing or does not fit.
     """
-    family = next((one for one in trained_on(given) if name in defaults()[one]), None)
+    family = next((one for one in trained_on(argument) if name in defaults()[one]), None)
     if family is None:
-        names = ", ".join(known for one in trained_on(given) for known in defaults()[one])
-        raise InputError(f"train: {name[:80]!r} is not a rung that is trained on {given}; rungs: {names}")
+        names = ", ".join(known for one in trained_on(argument) for known in defaults()[one])
+        raise InputError(f"train: {name[:80]!r} is not a rung that is trained on {argument}; rungs: {names}")
     values = sized(family, name, size)
     if steps is not None:
         if "training" not in values:
@@ -266,14 +266,14 @@ def _chosen(
     if bases := families()[family].bases:
         values["base"] = _base(base, values, family, f"{where}: base", bases)
     elif base is not None:
-        grown = ", ".join(known for one in trained_on(given) if families()[one].bases for known in defaults()[one])
+        names = ", ".join(known for one in trained_on(argument) if families()[one].bases for known in defaults()[one])
         raise InputError(
-            f"{where}: base: {name} starts from no other model; leave it out, or choose from {grown or '–'}"
+            f"{where}: base: {name} starts from no other model; leave it out, or choose from {names or '–'}"
         )
     if values.get("input", {}).get("units") == "subwords":
         raise InputError(f"{where}.input.units: 'subwords' needs the tokenizer of a text; use dvc repro, or words")
     found = checked(families()[family].settings(values), values, where)
-    return _Rung(given, family, found, str(families()[family].maker(values)), values)
+    return _Rung(argument, family, found, str(families()[family].maker(values)), values)
 
 
 def _base(base: str | Path | Model | None, values: Settings, family: str, where: str, bases: Sequence[str]) -> str:
@@ -336,7 +336,7 @@ def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed:
         path = str(source)
     else:
         rows: Any = list(source) if isinstance(source, Iterable) else source
-        path = str(_written(root, chosen.given, rows))
+        path = str(_written(root, chosen.argument, rows))
         if chosen.side == "labels" and any(isinstance(label, SETS) for _, label in rows):
             values["source"]["multi_label"] = LIST
     settings = checked(pkgutil.resolve_name(reading.settings), values["source"] | {"path": path}, "train: data: source")
@@ -388,15 +388,15 @@ FORMS = {
 """Argument for the data → its form if it is not a path."""
 
 
-def _question(given: Any) -> Mapping[str, object]:
+def _question(value: Any) -> Mapping[str, object]:
     """A question as in jsonl.
 
     Raises:
         InputError: the answer is not a part of the paragraph.
     """
-    if isinstance(given, Mapping):
-        return given
-    context, question, answer = given
+    if isinstance(value, Mapping):
+        return value
+    context, question, answer = value
     if (start := context.find(answer)) < 0:
         raise InputError(
             f"train: questions: {question[:60]!r}: the paragraph does not contain the answer {answer[:60]!r}"
@@ -404,21 +404,21 @@ def _question(given: Any) -> Mapping[str, object]:
     return {"context": context, "question": question, "answers": [{"text": answer, "start": start}]}
 
 
-def _written(root: Path, given: str, source: Any) -> Path:
+def _written(root: Path, argument: str, source: Any) -> Path:
     """Write Python values to a file for the side's reader.
 
     Raises:
         InputError: it is not of that form.
     """
     try:
-        if given == "text":
+        if argument == "text":
             lines, name = [" ".join(line.splitlines()) for line in source], "text.txt"
-        elif given == "pairs":
+        elif argument == "pairs":
             lines = [json.dumps({"source": str(one), "target": str(other)}) for one, other in source]
             name = "pairs.jsonl"
-        elif given == "questions":
+        elif argument == "questions":
             lines, name = [json.dumps(_question(one)) for one in source], "questions.jsonl"
-        elif given == "labels":
+        elif argument == "labels":
             lines = [json.dumps({"text": str(text), "label": _plain(label)}) for text, label in source]
             name = "labels.jsonl"
         else:
@@ -427,7 +427,7 @@ def _written(root: Path, given: str, source: Any) -> Path:
     except InputError:
         raise
     except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"train: {given}: neither a path nor {FORMS[given]}") from error
+        raise InputError(f"train: {argument}: neither a path nor {FORMS[argument]}") from error
     file = root / "given" / name
     file.parent.mkdir()
     file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

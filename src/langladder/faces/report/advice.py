@@ -64,7 +64,7 @@ class Judged(NamedTuple):
     Attributes:
         margin: its ±, None where none was measured.
         cost: seconds of processors that its training took; by the clock where those are not known.
-        given: the pre-trained inputs that it has. network: the module of its class.
+        pretrained: the pre-trained inputs that it has. network: the module of its class.
         right: how much it gets right of each test item, (N,); None where the page does not say, or is of several seeds.
     """
 
@@ -74,7 +74,7 @@ class Judged(NamedTuple):
     margin: float | None
     cost: float | None
     counted: bool
-    given: str
+    pretrained: str
     size: str
     network: str | None = None
     right: np.ndarray | None = None
@@ -106,8 +106,8 @@ def advice(inputs: ReportInputs) -> list[Advice]:
     found = []
     for family in inputs.families:
         rungs = inputs.rungs_with(family.name, family.page()) if family.trained and family.report_module else []
-        if rungs and (said := _of_kind(family, rungs, inputs)):
-            found.append(said)
+        if rungs and (advised := _of_kind(family, rungs, inputs)):
+            found.append(advised)
     return found
 
 
@@ -145,9 +145,9 @@ def _of_kind(family: AnyFamily, entries: Sequence[Entry[Page]], inputs: ReportIn
 
 def measure_of(columns: Sequence[Column[Any]]) -> Measure | None:
     """The first telling column of which one end is better, and the one behind it that says its ±."""
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         if column.better and (column.brief or column.compared) and not column.interval:
-            behind = columns[place + 1] if place + 1 < len(columns) and columns[place + 1].interval else None
+            behind = columns[index + 1] if index + 1 < len(columns) and columns[index + 1].interval else None
             return Measure(column, behind)
     return None
 
@@ -333,8 +333,8 @@ def _more(family: AnyFamily, rungs: Sequence[Judged], measure: Measure, inputs: 
     Args:
         data: the sentence about more data.
     """
-    with_more = [rung for rung in rungs if rung.given]
-    without = [rung for rung in rungs if not rung.given]
+    with_more = [rung for rung in rungs if rung.pretrained]
+    without = [rung for rung in rungs if not rung.pretrained]
     kind = [one for one in inputs.families if one.page() is family.page()]
     growing = [one for one in kind if one.bases]
     if not with_more or not without:
@@ -359,13 +359,13 @@ def _more(family: AnyFamily, rungs: Sequence[Judged], measure: Measure, inputs: 
 
 def _gain(rung: Judged, twin: Judged, measure: Measure) -> str:
     """What its pre-trained inputs give a rung over the same network without them."""
-    given = rung.given.capitalize()
+    label = rung.pretrained.capitalize()
     figures = f"{measure.figure(rung)}, {twin.title}, the same network without, {measure.figure(twin)}"
     better = measure.sign * (rung.value - twin.value) > 0
     if rung.value == twin.value or (_known(rung, twin) and is_level(rung, twin)):
-        return f"{given}: no significant gain. {rung.title} has {figures} ({evidence(rung, twin, measure)})"
+        return f"{label}: no significant gain. {rung.title} has {figures} ({evidence(rung, twin, measure)})"
     tested = f" ({evidence(rung, twin, measure)})" if _known(rung, twin) else ""
-    return f"{given}: {'a gain' if better else 'a loss'}. {rung.title} has {figures}{tested}"
+    return f"{label}: {'a gain' if better else 'a loss'}. {rung.title} has {figures}{tested}"
 
 
 # ---- the data --------------------------------------------------------------------------------------------------------

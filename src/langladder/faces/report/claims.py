@@ -97,8 +97,8 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """All claims, of experiments and of probes; what was measured of those that are about no rung here."""
     if claims := inputs.rungs_with(family, ClaimPage):
-        elsewhere = {claim.name for found in placed_claims(inputs).values() for claim in found}
-        alone = claim_views([claim for claim in claims if claim.name not in elsewhere])
+        placed = {claim.name for found in placed_claims(inputs).values() for claim in found}
+        alone = claim_views([claim for claim in claims if claim.name not in placed])
         context = {"claims": claim_views(claims, drawn=False), "alone": alone}
         yield Section("claims", "Claims, measured", "claims.html.j2", context)
 
@@ -117,18 +117,18 @@ def placed_claims(inputs: ReportInputs) -> dict[tuple[str, str], list[Entry[Clai
     found: dict[tuple[str, str], list[Entry[ClaimPage]]] = {}
     for family in inputs.families:
         for claim in inputs.rungs_with(family.name, ClaimPage):
-            if place := _place(claim, kinds):
-                found.setdefault(place, []).append(claim)
+            if key := _rung_of(claim, kinds):
+                found.setdefault(key, []).append(claim)
     return found
 
 
-def _place(claim: Entry[ClaimPage], kinds: Mapping[str, Sequence[Entry[Any]]]) -> tuple[str, str] | None:
+def _rung_of(claim: Entry[ClaimPage], kinds: Mapping[str, Sequence[Entry[Any]]]) -> tuple[str, str] | None:
     _, package, name, *_ = (*(claim.metadata.module or "").split("."), "", "", "")
     subjects = ABOUT.get(name) or ABOUT.get(package, ())
     own = [(kind, rung.name) for kind in subjects for rung in kinds.get(kind, ()) if rung.metadata.module]
     for trained in reversed(claim.metadata.trains):
-        if place := next((one for one in own if one[1] == trained), None):
-            return place
+        if key := next((one for one in own if one[1] == trained), None):
+            return key
     return (own[0][0], "") if own and package != "foundations" else None
 
 
@@ -154,13 +154,13 @@ def mark(parts: Iterable[Shown]) -> str:
 
 
 def _parts(claim: Entry[ClaimPage]) -> Iterator[ShownView]:
-    for number, shown in enumerate((claim.page.findings, claim.timing.timed)):
-        if shown is not None:
+    for number, part in enumerate((claim.page.findings, claim.timing.timed)):
+        if part is not None:
             name = f"claim-{claim.name}-{number}"
-            drawn = (findings_plot(plot, f"{name}-{i}") for i, plot in enumerate(shown.plots))
-            graphs = (draw_computation(graph, f"{name}-graph-{i}") for i, graph in enumerate(shown.graphs))
-            rows = [[_cell(value) for value in row] for row in shown.rows]
-            yield ShownView(shown.verdict, [Markup(svg) for svg in (*graphs, *drawn) if svg], shown.columns, rows)
+            drawn = (findings_plot(plot, f"{name}-{i}") for i, plot in enumerate(part.plots))
+            graphs = (draw_computation(graph, f"{name}-graph-{i}") for i, graph in enumerate(part.graphs))
+            rows = [[_cell(value) for value in row] for row in part.rows]
+            yield ShownView(part.verdict, [Markup(svg) for svg in (*graphs, *drawn) if svg], part.columns, rows)
 
 
 def _cell(value: str | float | None) -> str:

@@ -260,13 +260,13 @@ def _whole_words(pieces: Sequence[str], weights: Sequence[float], text: str) -> 
         bare = piece.strip(_SPACES)
         start = lowered.find(bare.lower(), max(end, 0)) if bare else -1
         follows = start >= 0 and start == end
-        shown = SEPARATOR if piece == RESERVED[0] else bare or "␣"
+        word = SEPARATOR if piece == RESERVED[0] else bare or "␣"
         if follows and _is_letter(found[-1].text[-1]) and _is_letter(bare[0]):
             found[-1] = _Word(found[-1].text + bare, found[-1].weight + weight, " ")
         else:
             if follows:
                 found[-1] = found[-1]._replace(after="")
-            found.append(_Word(shown, weight, " "))
+            found.append(_Word(word, weight, " "))
         end = start + len(bare) if start >= 0 else end
     return found
 

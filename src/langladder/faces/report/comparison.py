@@ -165,13 +165,13 @@ def _across(
         values = [[sign * (cell.value or 0.0) for cell in cells[name]] for name in everywhere]  # rungs × data sets
         means = rankdata(values, axis=0).mean(axis=1)
         ranks = dict(zip(everywhere, means.tolist(), strict=True))
-    for place in range(len(sides)):
-        measured = [row[place].value for row in cells.values() if row[place].value is not None]
+    for index in range(len(sides)):
+        measured = [row[index].value for row in cells.values() if row[index].value is not None]
         if sign and len(measured) > 1:
             best = min(sign * value for value in measured if value is not None)
             for row in cells.values():
-                value = row[place].value
-                row[place] = replace(row[place], best=value is not None and sign * value == best)
+                value = row[index].value
+                row[index] = replace(row[index], best=value is not None and sign * value == best)
     titles = {name: rung.title for side in sides for name, rung in side.items()}
     rows = [(name, titles[name], cells[name], ranks.get(name)) for name in names]
     return Across(family.name, family.title, column.title, rows)

@@ -253,10 +253,10 @@ def beside(rungs: Sequence[Entry[InstructedPage]], loss: Loss[InstructedPage]) -
 
 
 def _answer(one: SampleDialogue) -> DialogueAnswer:
-    said = [] if one.gold is None else [f"gold {one.gold:.2f}"]
-    said += [f"{part} {value:.2f}" for part, value in one.parts.items() if part != "followed" and value < 1]
-    said += [] if one.proxy is None else [f"proxy {one.proxy:.2f}".replace("-", "−")]
-    return DialogueAnswer(one.answer, " · ".join(said), one.parts.get("followed", 0.0) == 1)
+    remarks = [] if one.gold is None else [f"gold {one.gold:.2f}"]
+    remarks += [f"{part} {value:.2f}" for part, value in one.parts.items() if part != "followed" and value < 1]
+    remarks += [] if one.proxy is None else [f"proxy {one.proxy:.2f}".replace("-", "−")]
+    return DialogueAnswer(one.answer, " · ".join(remarks), one.parts.get("followed", 0.0) == 1)
 
 
 def _reward_sections(inputs: ReportInputs, family: str) -> Iterable[Section]:

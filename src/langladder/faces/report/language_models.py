@@ -136,15 +136,15 @@ def _what_context_is_worth(windows: Sequence[Mapping[str, float]], floor: float)
     """The floors for a reader of less than the whole document."""
     if not windows:
         return ""
-    shown = []
+    figures = []
     for one in windows:
         seen = int(one["sentences"])
         who = {0: "the sentence alone", 1: "one sentence before it"}.get(seen, f"{seen} sentences before it")
         above = 100 * (one["perplexity"] / floor - 1)
-        shown.append(f"{who} {numbers.perplexity(one['perplexity'])} (+{above:.1f} ± {one['error_percent']:.1f} %)")
+        figures.append(f"{who} {numbers.perplexity(one['perplexity'])} (+{above:.1f} ± {one['error_percent']:.1f} %)")
     return (
         f" It is {numbers.perplexity(floor)} for a reader of the whole document so far. With less context: "
-        f"{', '.join(shown)}. The dotted line is the floor for the sentence alone."
+        f"{', '.join(figures)}. The dotted line is the floor for the sentence alone."
     )
 
 
@@ -168,7 +168,7 @@ def positions_plot(rungs: LanguageModels) -> LinePlot | None:
     def draw(axes: Axes) -> None:
         for number, rung in enumerate(rungs):
             draw_line(axes, rung, points[rung.name], number, chosen)
-        floors = [(place, floor) for place, key in enumerate(order) if (floor := groups[key])]
+        floors = [(index, floor) for index, key in enumerate(order) if (floor := groups[key])]
         if floors:
             axes.plot(*zip(*floors, strict=True), color=INK, linestyle="--", linewidth=1.5, zorder=3)
             axes.annotate("entropy floor", floors[-1], (0, -14), textcoords="offset points", ha="right")
@@ -197,12 +197,12 @@ def positions_finding(rungs: LanguageModels) -> str:
     """
     where, changes, floors = "", list[float](), list[str]()
     for rung in rungs:
-        places = rung.page.scores.positions
-        places = places[1:] if len(places) > 2 else places
-        values = [one.perplexity for one in places if one.perplexity and isfinite(one.perplexity)]
-        if len(values) < max(2, len(places)):
+        positions = rung.page.scores.positions
+        positions = positions[1:] if len(positions) > 2 else positions
+        values = [one.perplexity for one in positions if one.perplexity and isfinite(one.perplexity)]
+        if len(values) < max(2, len(positions)):
             return ""
-        first, last = places[0], places[-1]
+        first, last = positions[0], positions[-1]
         where = f"From {_lines(first.first, first.last)} of a document to {_lines(last.first, last.last)}"
         changes.append(values[-1] / values[0] - 1)
         if first.floor and last.floor:
@@ -210,18 +210,18 @@ def positions_finding(rungs: LanguageModels) -> str:
     parts = [f"the perplexity of {rung.title} {_change(one)}" for rung, one in zip(rungs, changes, strict=True)]
     if not parts:
         return ""
-    told = [*floors, *reversed(parts)]
-    said = f"{where}, {', '.join(told[:-1])}{' and ' * (len(told) > 1)}{told[-1]}"
+    clauses = [*floors, *reversed(parts)]
+    sentence = f"{where}, {', '.join(clauses[:-1])}{' and ' * (len(clauses) > 1)}{clauses[-1]}"
     if len(changes) < 2:
-        return f"{said}."
+        return f"{sentence}."
     (old, new), gap = (rung.title for rung in rungs), changes[1] - changes[0]
     gaining = [rung.title for rung, change in zip(rungs, changes, strict=True) if change < 0]
     if len(gaining) < 2:
         which = f"of the two, only {gaining[0]} gains" if gaining else "neither gains"
-        return f"{said}: {which} from the previous lines."
+        return f"{sentence}: {which} from the previous lines."
     if abs(gap) < ALIKE:
-        return f"{said}: {new} and {old} gain about equally from the previous lines."
-    return f"{said}: {new} gains {'more' if gap < 0 else 'less'} from the previous lines than {old}."
+        return f"{sentence}: {new} and {old} gain about equally from the previous lines."
+    return f"{sentence}: {new} gains {'more' if gap < 0 else 'less'} from the previous lines than {old}."
 
 
 def _lines(first: int, last: int | None) -> str:

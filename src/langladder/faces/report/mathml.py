@@ -92,7 +92,7 @@ def _table(lines: Sequence[str]) -> Markup:
                 row.append((own.index(start) if start in own else len(own), cell))
             end = start + len(cell)
         rows.append(row)
-    width = 1 + max(place for row in rows for place, _ in row)
+    width = 1 + max(column for row in rows for column, _ in row)
     return Markup('<table class="equations" role="presentation">{}</table>').format(
         Markup("").join(Markup("<tr>{}</tr>").format(Markup("").join(_cells(row, width))) for row in rows)
     )
@@ -101,8 +101,8 @@ def _table(lines: Sequence[str]) -> Markup:
 def _cells(row: Sequence[tuple[int, str]], width: int) -> Iterator[Markup]:
     if row[0][0]:
         yield Markup('<td colspan="{}"></td>').format(row[0][0])
-    for (place, cell), (end, _) in pairwise([*row, (width, "")]):
-        span = Markup(' colspan="{}"').format(end - place) if end - place > 1 else ""
+    for (column, cell), (end, _) in pairwise([*row, (width, "")]):
+        span = Markup(' colspan="{}"').format(end - column) if end - column > 1 else ""
         yield Markup("<td{}>{}</td>").format(span, inline(cell))
 
 
@@ -174,8 +174,8 @@ def _scripts(text: str, at: int, base: str, kind: str) -> tuple[int, str, str]:
         rest = text[at:]
         if rest[0] in "_^" and len(rest) > 1 and rest[1] in "{(⌊":
             inner = _bracketed(rest[1:])
-            shown = inner if rest[1] == "⌊" else inner[1:-1]
-            (below if rest[0] == "_" else above).append(_row(_tokens(shown)))
+            content = inner if rest[1] == "⌊" else inner[1:-1]
+            (below if rest[0] == "_" else above).append(_row(_tokens(content)))
             at += 1 + len(inner)
         elif match := _SUBSCRIPT.match(rest):
             below.append(
@@ -189,8 +189,8 @@ def _scripts(text: str, at: int, base: str, kind: str) -> tuple[int, str, str]:
             run = re.match(f"[{_RAISED}]+|[{_LOWERED}]+", rest)
             assert run is not None
             plain = unicodedata.normalize("NFKC", run[0])
-            shown = _row(_tokens(plain)) if run[0] != "ᵀ" else '<mi mathvariant="normal">T</mi>'
-            (above if rest[0] in _RAISED else below).append(shown)
+            content = _row(_tokens(plain)) if run[0] != "ᵀ" else '<mi mathvariant="normal">T</mi>'
+            (above if rest[0] in _RAISED else below).append(content)
             at += run.end()
         elif rest[0] in "'′" and (kind == "letter" or base in ")]") and not re.match(r"'s\b", rest):
             above.append(PRIME)
@@ -206,10 +206,10 @@ def _scripts(text: str, at: int, base: str, kind: str) -> tuple[int, str, str]:
 def _bracketed(text: str) -> str:
     """From an opening bracket to the one that closes it."""
     close, depth = PAIRS[text[0]], 0
-    for place, char in enumerate(text):
+    for index, char in enumerate(text):
         depth += (char == text[0]) - (char == close)
         if not depth:
-            return text[: place + 1]
+            return text[: index + 1]
     return text
 
 
@@ -260,13 +260,13 @@ def _prose(tokens: Sequence[Token]) -> list[bool]:
     return prose
 
 
-def _opens_prose(tokens: Sequence[Token], place: int, after_prose: bool) -> bool:
+def _opens_prose(tokens: Sequence[Token], index: int, after_prose: bool) -> bool:
     """Whether a bracket holds prose: a word comes first, or a year, or two words follow each other."""
-    inside = range(place + 1, _closing(tokens, place))
-    year = after_prose and re.fullmatch(r"(1[89]|20)\d\d[a-z]?", tokens[place + 1].text)
+    inside = range(index + 1, _closing(tokens, index))
+    year = after_prose and re.fullmatch(r"(1[89]|20)\d\d[a-z]?", tokens[index + 1].text)
     return (
         bool(year)
-        or _is_word(tokens, place + 1)
+        or _is_word(tokens, index + 1)
         or any(_is_word(tokens, i) and _is_word(tokens, i + 1) for i in inside)
     )
 
@@ -276,22 +276,22 @@ def _is_factor(after: Token | None) -> bool:
     return after is not None and after.text in RELATIONS | BINARY
 
 
-def _is_word(tokens: Sequence[Token], place: int) -> bool:
+def _is_word(tokens: Sequence[Token], index: int) -> bool:
     """Whether a token is a word of prose: no call, no index, no function of what follows."""
-    token, after = tokens[place], tokens[place + 1] if place + 1 < len(tokens) else None
+    token, after = tokens[index], tokens[index + 1] if index + 1 < len(tokens) else None
     if token.kind in ("code", "text"):
         return True
     if token.kind != "word" or token.below or token.above:
         return False
     if after is not None and after.text in ("(", "[") and not after.before:
         return False
-    return token.text not in FUNCTIONS or after is None or _is_word(tokens, place + 1) or after.text in ",;"
+    return token.text not in FUNCTIONS or after is None or _is_word(tokens, index + 1) or after.text in ",;"
 
 
-def _closing(tokens: Sequence[Token], place: int) -> int:
-    opened, closed = tokens[place].text, PAIRS.get(tokens[place].text, tokens[place].text)
+def _closing(tokens: Sequence[Token], index: int) -> int:
+    opened, closed = tokens[index].text, PAIRS.get(tokens[index].text, tokens[index].text)
     depth = 0
-    for i in range(place, len(tokens)):
+    for i in range(index, len(tokens)):
         depth += (tokens[i].text == opened) - (tokens[i].text == closed)
         if not depth:
             return i
@@ -489,8 +489,8 @@ def _fractions(nodes: list[Node]) -> list[Node]:
             continue
         above, below = nodes[start:at], nodes[at + 1 : end]
         rows = [one[0].bare if len(one) == 1 else _joined(one) for one in (above, below)]
-        made = Node("factor", f"<mfrac><mrow>{rows[0]}</mrow><mrow>{rows[1]}</mrow></mfrac>", apart=above[0].apart)
-        nodes[start:end] = [made]
+        fraction = Node("factor", f"<mfrac><mrow>{rows[0]}</mrow><mrow>{rows[1]}</mrow></mfrac>", apart=above[0].apart)
+        nodes[start:end] = [fraction]
         at = start + 1
     return nodes
 

@@ -15,10 +15,10 @@ def _or_infinite(style: Style) -> Style:
     """The style, with ∞ for infinity."""
 
     @wraps(style)
-    def shown(value: float) -> str:
+    def styled(value: float) -> str:
         return ("−" if value < 0 else "") + INFINITY if math.isinf(value) else style(value)
 
-    return shown
+    return styled
 
 
 @_or_infinite
@@ -42,9 +42,9 @@ def whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def decimals(places: int) -> Style:
+def decimals(digits: int) -> Style:
     """A style with so many digits after the point."""
-    return _or_infinite(lambda value: f"{value:,.{places}f}")
+    return _or_infinite(lambda value: f"{value:,.{digits}f}")
 
 
 @_or_infinite
@@ -53,9 +53,9 @@ def share(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-def points(places: int) -> Style:
+def points(digits: int) -> Style:
     """A share in 0..1 as per cent without the sign: 0.6123 → 61.23."""
-    return _or_infinite(lambda value: f"{100 * value:,.{places}f}")
+    return _or_infinite(lambda value: f"{100 * value:,.{digits}f}")
 
 
 @_or_infinite

@@ -132,11 +132,11 @@ def _reports(inputs: ReportInputs) -> Iterable[Section]:
         ("tokenizer", "The tokenizer", "", inputs.tokenizers),
     ):
         if reports:
-            shown = [
+            listed = [
                 (SIDES[side].title, getattr(inputs.meta, SIDES[side].report), blocks(report))
                 for side, report in reports.items()
             ]
-            yield Section(name, title, "reports.html.j2", {"intro": above, "reports": shown})
+            yield Section(name, title, "reports.html.j2", {"intro": above, "reports": listed})
 
 
 SIDE_BY_SIDE = 4
@@ -243,8 +243,8 @@ def show(value: object) -> str:
     if isinstance(value, float):
         return significant(value)
     if isinstance(value, list):
-        shown = " · ".join(plain(show(item)) for item in value[:MAX_ROWS])
-        return shown + (" …" if len(value) > MAX_ROWS else "")
+        values = " · ".join(plain(show(item)) for item in value[:MAX_ROWS])
+        return values + (" …" if len(value) > MAX_ROWS else "")
     if isinstance(value, Mapping):
         return ", ".join(f"{words(key)} {show(item)}" for key, item in value.items())
     text = str(value)

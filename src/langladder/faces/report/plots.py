@@ -197,14 +197,14 @@ def _lines(svg: str, choice: Choice) -> str:
     """Give each rung's lines their class, name and colour."""
     colours = choice.colours
     for rung, title in choice.titles.items():
-        name, shown = escape(rung, {'"': "&quot;"}), escape(visible(title))
+        name, label = escape(rung, {'"': "&quot;"}), escape(visible(title))
         hue = colours.get(rung)
         style = "" if hue is None else f' style="--rung: var(--series-{hue})"'
         on = "" if hue is None else " on"
         svg = re.sub(
             rf'<g id="rung:(\w*):{re.escape(name)}">',
-            lambda m, on=on, style=style, name=name, shown=shown: (  # type: ignore[misc]
-                f'<g class="{f"rung {m[1]}".strip()}{on}" data-rung="{name}"{style}><title>{shown}</title>'
+            lambda m, on=on, style=style, name=name, label=label: (  # type: ignore[misc]
+                f'<g class="{f"rung {m[1]}".strip()}{on}" data-rung="{name}"{style}><title>{label}</title>'
             ),
             svg,
         )

@@ -65,7 +65,7 @@ class Mistake(NamedTuple):
 
     text: str
     truth: str
-    said: str
+    predicted: str
     loss: str
 
 
@@ -133,9 +133,9 @@ def _kind(family: AnyFamily, inputs: ReportInputs, claims: Mapping[tuple[str, st
     pages = []
     for before, rung in zip([None, *rungs], rungs, strict=False):
         base, own = rung.metadata.base, families[id(rung.page)]
-        grown = titles.get(base, base) if base else ""
+        base_title = titles.get(base, base) if base else ""
         about = claim_views(claims.get((family.name, rung.name), []))
-        pages.append(_page(rung, before, columns, anchor(own.name, rung.page.name), own.guide, grown, about))
+        pages.append(_page(rung, before, columns, anchor(own.name, rung.page.name), own.guide, base_title, about))
     sides = SIDES.get(family.side, (family.side, None))
     return Kind(family.title, sides, pages, claim_views(claims.get((family.name, ""), [])))
 
@@ -144,7 +144,7 @@ def _page(
     rung: Entry[Any],
     before: Entry[Any] | None,
     columns: Sequence[Column[Any]],
-    place: str,
+    page_id: str,
     guide: str,
     base: str,
     claims: Sequence[ClaimView],
@@ -152,7 +152,7 @@ def _page(
     about, module = rung.metadata, rung.metadata.module or ""
     text = docstring(module) if module else ""
     return RungPage(
-        id=place,
+        id=page_id,
         title=rung.title,
         year=about.year,
         idea=" ".join(_idea(about.idea, prose(text))),
@@ -171,7 +171,7 @@ def _page(
             for column in columns
             if column.brief and (value := column.read(rung.page, rung.timing)) is not None
         ],
-        samples=[(cut(given, LONGEST), cut(made, LONGEST)) for given, made in _samples(rung.page)][:SAMPLES],
+        samples=[(cut(prompt, LONGEST), cut(output, LONGEST)) for prompt, output in _samples(rung.page)][:SAMPLES],
         mistakes=list(_mistakes(rung)),
         claims=claims,
     )
@@ -193,10 +193,10 @@ def parts(arrays: Mapping[str, Sequence[int]]) -> list[Part]:
     total = _size(arrays)
     groups = _grouped(arrays, 0)
     for depth in range(1, DEEPEST):
-        taken = [
+        divided = [
             _grouped(found, depth) if _size(found) > MOST * total else {name: found} for name, found in groups.items()
         ]
-        groups = {name: found for one in taken for name, found in one.items()}
+        groups = {name: found for one in divided for name, found in one.items()}
     return [
         Part(
             _called(name, found),
@@ -205,7 +205,7 @@ def parts(arrays: Mapping[str, Sequence[int]]) -> list[Part]:
             _size(found) / total,
             ", ".join(_words(inner) for inner in _grouped(found, name.count(".") + 1) if inner != name),
         )
-        for name, found in sorted(groups.items(), key=lambda one: _place(one[0]))
+        for name, found in sorted(groups.items(), key=lambda one: _flow_index(one[0]))
     ]
 
 
@@ -228,7 +228,7 @@ def _called(name: str, arrays: Iterable[str]) -> str:
     depth = name.count(".") + 1
     layers = set[str]()
     for array in arrays:
-        own = [place for place, part in enumerate(array.split(".")) if not part.isdecimal()]
+        own = [index for index, part in enumerate(array.split(".")) if not part.isdecimal()]
         layers |= {part for part in array.split(".")[own[depth - 1] + 1 :][:1] if part.isdecimal()}
     return f"{len(layers)} × {_words(name)}" if len(layers) > 1 else _words(name)
 
@@ -237,9 +237,9 @@ def _words(name: str) -> str:
     return name.rpartition(".")[2].replace("_", " ")
 
 
-def _place(name: str) -> int:
+def _flow_index(name: str) -> int:
     last = name.rpartition(".")[2]
-    return next((place for place, stem in enumerate(FLOW) if stem in last), FLOW.index("encoder"))
+    return next((index for index, stem in enumerate(FLOW) if stem in last), FLOW.index("encoder"))
 
 
 # ---- what changed, what it makes, what it gets wrong -----------------------------------------------------------------

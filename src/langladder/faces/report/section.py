@@ -142,10 +142,10 @@ def _columns(one: Declared, pages: Sequence[P], *, alone: bool) -> Iterator[tupl
     Args:
         alone: no column beside it has its interval: then what it may be off for its seeds stands with it.
     """
-    shown: dict[str, Metric] = {TEST if one.each == "split" else "": one.metric} | dict(one.metric.splits)
+    metrics: dict[str, Metric] = {TEST if one.each == "split" else "": one.metric} | dict(one.metric.splits)
     if one.each == "name":
-        shown = {key: one.metric for page in pages for key in one.keys(page)}
-    for key, metric in shown.items():
+        metrics = {key: one.metric for page in pages for key in one.keys(page)}
+    for key, metric in metrics.items():
         if metric.sentence:
             words = {"position": type(pages[0]).position, "name": key}
             title, sentence = metric.title.format(**words), metric.sentence.format(**words)

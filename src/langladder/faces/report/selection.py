@@ -85,8 +85,8 @@ def colours_of(hues: Mapping[str, int | None]) -> dict[str, int]:
     return found | dict(zip(others, cycle(free or [FLOOR]), strict=False))
 
 
-def choice(rungs: Sequence[Entry[P]], loss: Loss[P], shown: int, most: int = COLOURED) -> Choice:
-    """A choice of `shown` rungs at first."""
+def choice(rungs: Sequence[Entry[P]], loss: Loss[P], initial: int, most: int = COLOURED) -> Choice:
+    """A choice of `initial` rungs at first."""
 
     def rank(rung: Entry[P]) -> tuple[bool, float]:
         value = loss(rung.page)
@@ -95,10 +95,10 @@ def choice(rungs: Sequence[Entry[P]], loss: Loss[P], shown: int, most: int = COL
     ranked = sorted(rungs, key=rank)
     first = {rung.approach or rung.name: rung.name for rung in reversed(ranked)}.values()  # the best of each approach
     order = [rung.name for rung in ranked if rung.name in first] + [rung.name for rung in ranked]
-    kept = list(dict.fromkeys(order))[:shown]
+    kept = list(dict.fromkeys(order))[:initial]
     names = dict.fromkeys(rung.approach for rung in rungs)
     approaches = [(name, [(rung.name, rung.title) for rung in rungs if rung.approach == name]) for name in names]
-    return Choice(approaches, [rung.name for rung in rungs if rung.name in kept], max(most, shown))
+    return Choice(approaches, [rung.name for rung in rungs if rung.name in kept], max(most, initial))
 
 
 K = TypeVar("K", bound=Hashable)

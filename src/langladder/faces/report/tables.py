@@ -60,13 +60,13 @@ class Row:
     """A rung and its cells, one a column; the year of its method; what it is given that others are not.
 
     Attributes:
-        place: the anchor of its own part of the page. run: its run in MLflow, if it is known.
+        anchor: the anchor of its own part of the page. run: its run in MLflow, if it is known.
     """
 
     name: str
     title: str
     cells: list[Cell]
-    place: str
+    anchor: str
     run: str | None
     approach: str = ""
     year: int | None = None

@@ -59,7 +59,7 @@ def _right(page: TaggerPage) -> np.ndarray:
 def _word(page: TaggerPage) -> Callable[[TaggedWord], dict[str, object]]:
     hues = {label: round(360 * index / len(page.labels)) for index, label in enumerate(page.labels)}
 
-    def shown(word: TaggedWord) -> dict[str, object]:
+    def word_view(word: TaggedWord) -> dict[str, object]:
         return {
             "word": word.word,
             "said": word.said,
@@ -70,4 +70,4 @@ def _word(page: TaggerPage) -> Callable[[TaggedWord], dict[str, object]]:
             "unknown": word.unknown,
         }
 
-    return shown
+    return word_view

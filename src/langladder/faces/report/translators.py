@@ -46,13 +46,15 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     if not rungs:
         return
     lengths, widths = length_plot(rungs, loss), search_errors_plot(rungs, loss)
-    shown = [rung for rung in rungs if rung.page.examples]
+    examined = [rung for rung in rungs if rung.page.examples]
     attention = list(_attention(rungs, inputs.languages))
-    attentive = [rung for rung in shown if rung.name in {drawn.name for drawn in attention}]
+    attentive = [rung for rung in examined if rung.name in {drawn.name for drawn in attention}]
     context: dict[str, object] = {
         "rungs": rungs,
-        "translations": aligned(shown, lambda page: (((seen.source, seen.reference), seen) for seen in page.examples)),
-        "shown": choice(shown, loss, BESIDE),
+        "translations": aligned(
+            examined, lambda page: (((seen.source, seen.reference), seen) for seen in page.examples)
+        ),
+        "shown": choice(examined, loss, BESIDE),
         "attention": attention,
         "attentive": choice(attentive, loss, 1, most=2),
         "by_length": lengths and drawn_lines(lengths),

@@ -39,13 +39,13 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Neighbours, with the analogies by section; maps."""
     rungs = inputs.rungs_with(family, WordVectorsPage)
     near = [rung for rung in rungs if rung.page.neighbours]
-    asked = [rung for rung in rungs if rung.page.scores.analogy and rung.page.scores.analogy.sections]
-    if near or asked:
+    with_analogies = [rung for rung in rungs if rung.page.scores.analogy and rung.page.scores.analogy.sections]
+    if near or with_analogies:
         context = {
             "neighbours": aligned(near, lambda page: ((found.word, found) for found in page.neighbours)),
             "near": choice(near, loss, BESIDE),
-            "sections": analogy_sections(asked),
-            "asked": choice(asked, loss, COLOURED),
+            "sections": analogy_sections(with_analogies),
+            "asked": choice(with_analogies, loss, COLOURED),
         }
         yield Section("neighbours", "Nearest neighbours", "neighbours.html.j2", context)
     if drawn := list(maps(rungs)):
@@ -64,13 +64,13 @@ def maps(rungs: WordVectorRungs) -> Iterable[RungPictures]:
 def analogy_sections(rungs: WordVectorRungs) -> Aligned[str, str]:
     """A row a section: accuracy, and how many of its questions were answered where that is not all."""
 
-    def shown(page: WordVectorsPage) -> Iterable[tuple[str, str]]:
+    def shares(page: WordVectorsPage) -> Iterable[tuple[str, str]]:
         for section in page.scores.analogy.sections if page.scores.analogy else ():
             text = numbers.DASH if section.accuracy is None else numbers.share(section.accuracy)
             few = "" if section.answered == section.questions else f" ({section.answered:,} of {section.questions:,})"
             yield section.name, text + few
 
-    return aligned(rungs, shown)
+    return aligned(rungs, shares)
 
 
 def columns(pages: Sequence[WordVectorsPage]) -> list[Column[WordVectorsPage]]:
