@@ -58,6 +58,8 @@ def small_run(root: Path) -> Path:
     columns = {"text/test": "text", "parallel/test.parquet": "source", "labels/test.parquet": "text"}
     for table, column in columns.items():
         rows = pa.table({"document": pa.array(range(len(LINES)), pa.int64()), column: LINES})
+        if table.startswith("text"):
+            rows = rows.append_column("log_prob", pa.nulls(len(LINES), pa.float64()))
         write_table(root / "data" / "clean" / table, rows)
     analogies = root / "data" / "raw" / "text" / "truth" / "analogies.txt"
     analogies.parent.mkdir(parents=True)

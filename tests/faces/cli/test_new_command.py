@@ -283,7 +283,7 @@ def test_the_stages_are_those_of_the_checkout_and_watch_no_code(tmp_path: Path) 
     assert run(tmp_path / "mine").exit_code == 0
     ours, theirs = read_yaml(ROOT / "dvc.yaml"), read_yaml(tmp_path / "mine" / "dvc.yaml")
     deps = theirs["stages"]["resolve"].pop("deps")
-    watched = ["conf", "params.yaml", "pipeline", "src/langladder", "src/microworld", deps[-1]]
+    watched = ["conf", "params.yaml", "pipeline", "src/claims", "src/langladder", "src/microworld", deps[-1]]
     assert ours["stages"]["resolve"].pop("deps") == watched
     assert deps == ["conf", "params.yaml", "requirements.txt", "${paths.plugins}"]
     for side in ("scenes", "speech"):
