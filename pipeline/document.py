@@ -100,8 +100,8 @@ def claim_table(found: Mapping[str, Measured]) -> str:
     """Every claim of conf/ with its paper and its verdict, in Markdown, in historical order."""
     lines = ["| name | claim | found | figures | s |", "| --- | --- | --- | --- | ---: |"]
     for claims in in_order({family: params.conf_names(family) for family in CLAIM_FAMILIES}).values():
-        for name, said in claims.items():
-            cells = [f"`{name}`", f"{said.claim} ({said.paper})", "not measured", "", ""]
+        for name, about in claims.items():
+            cells = [f"`{name}`", f"{about.claim} ({about.paper})", "not measured", "", ""]
             if one := found.get(name):
                 parts = [one.page.findings, *([one.timed] if one.timed else [])]
                 outcome = mark(parts)
@@ -122,8 +122,8 @@ def _sentence(part: Shown) -> str:
         for one in part.rests_on
         if one.mean is not None and one.low is not None and one.high is not None
     ]
-    shown = "; ".join(differences[:MOST_DIFFERENCES])
-    power = f" Differences: {shown}{', …' if len(differences) > MOST_DIFFERENCES else ''}." if shown else ""
+    listed = "; ".join(differences[:MOST_DIFFERENCES])
+    power = f" Differences: {listed}{', …' if len(differences) > MOST_DIFFERENCES else ''}." if listed else ""
     return f"{part.reason + ': ' if part.reason else ''}{part.found}{power}"
 
 
@@ -261,8 +261,8 @@ def main() -> None:
         return
     inputs = report_inputs()
     tables = brief(ladder_rows(inputs))
-    for page, shown in ((ROOT / "README.md", tables[:1]), (TABLES, tables)):
-        write_text(page, fill(page.read_text(encoding="utf-8"), "ladder", to_markdown(shown)))
+    for page, page_tables in ((ROOT / "README.md", tables[:1]), (TABLES, tables)):
+        write_text(page, fill(page.read_text(encoding="utf-8"), "ladder", to_markdown(page_tables)))
     stages = ROOT / "docs" / "stages.md"
     write_text(stages, fill(stages.read_text(encoding="utf-8"), "stages", stage_table()))
     alone = sentence_floor(inputs)

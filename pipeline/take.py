@@ -33,7 +33,7 @@ def main(job: ImportJob, out: Path) -> None:
 
 
 def import_model(name: str, source: Path, target: Path) -> None:
-    """Convert the model of the folder `source` to a langladder model in `place`, with its provenance."""
+    """Convert the model of the folder `source` to a langladder model in `target`, with its provenance."""
     model, tokenizer = read_imported(source)
     kind = type(model).__name__
     inputs = {file: digest(source / file) for file in FILES if (source / file).is_file()}

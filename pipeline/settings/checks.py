@@ -231,8 +231,8 @@ def _unread(chosen: Choices, family: str, name: str, reads: str) -> Iterator[str
 def misfits(chosen: Choices, rung: RungValues) -> list[str]:
     """Rungs that cannot start from their bases: another tokenizer or architecture. Others report other errors."""
     found = []
-    for grown, base in bases(chosen).items():
-        (own, name), (family, wanted) = grown.split("/"), base.split("/")
+    for rung_path, base in bases(chosen).items():
+        (own, name), (family, wanted) = rung_path.split("/"), base.split("/")
         key = f"{families()[own].listed}.{name}.base: {base!r}"
         if family == IMPORTED and name in chosen.rungs(own) and wanted in chosen.given:
             found += _imported_misfits(chosen.given[wanted], own, rung(own, name), f"{key} ({chosen.given[wanted]})")
@@ -243,7 +243,7 @@ def misfits(chosen: Choices, rung: RungValues) -> list[str]:
             found.append(f"{key} has another tokenizer ({spoken}, not {speaks}); change it in params.yaml")
             continue
         with suppress(InputError, HydraException):
-            if why := families()[own].grows(rung(own, name), rung(family, wanted)):
+            if why := families()[own].base_problem(rung(own, name), rung(family, wanted)):
                 found.append(f"{key}: {why}; change it in params.yaml, or {params.shown_file(own, name)}")
     return found
 
@@ -259,7 +259,7 @@ def _imported_misfits(path: str, own: str, settings: Values, key: str) -> list[s
     except InputError as error:
         return [f"{key}: {error}"]
     base = {"_target_": f"{kind.__module__}.{kind.__qualname__}", "model": config.model_dump(mode="json")}
-    why = families()[own].grows(settings, base)
+    why = families()[own].base_problem(settings, base)
     return [f"{key}: {why}; change it in params.yaml"] if why else []
 
 

@@ -196,8 +196,8 @@ class Compositions:
         everything = self.everything | ({"side": job.name} if "side" in job.stage.keys else {})
         own = self._rung(job.stage.family, job.name) if job.stage.family else {}
         values = job_values(job.stage, job.name, everything, own, self.chosen, self.rung)
-        places = everything | ({job.stage.family: own} if job.stage.family else {})
-        schema.checked(job.stage.name, values, schema.file_of(places))
+        merged = everything | ({job.stage.family: own} if job.stage.family else {})
+        schema.checked(job.stage.name, values, schema.file_of(merged))
         return values
 
     def graph(self) -> needed.Graph:

@@ -100,17 +100,17 @@ def _line(
     file = file_of(location)
     for_all = len(location) > 2 and file == f"params.yaml: {location[2]}"  # the same problem of every rung: one line
     key, value = ".".join(location[2:] if for_all else location), short(detail["input"])
-    place = file if file.startswith(TYPED) else f"in {file}"
+    where = file if file.startswith(TYPED) else f"in {file}"
     if detail["type"] == "extra_forbidden":
-        return f"{key}: unknown key (value {value}){near(key, known)}; remove it or fix its spelling {place}"
+        return f"{key}: unknown key (value {value}){near(key, known)}; remove it or fix its spelling {where}"
     if detail["type"] == "missing":
-        return f"{key}: missing; add it {place}"
+        return f"{key}: missing; add it {where}"
     message = detail["msg"].removeprefix("Value error, ")
     if detail["type"] == "string_type" and isinstance(detail["input"], bool):
         message += "; YAML reads on, off, yes, no, true and false without quotes as true or false: put it in quotes"
     if isinstance(detail["input"], dict):  # an invalid combination: the message has the keys already
-        return f"{f'{key}: ' if key else ''}{message}; change it {place}"
-    return f"{key}: {value} is not allowed: {message}; change it {place}"
+        return f"{f'{key}: ' if key else ''}{message}; change it {where}"
+    return f"{key}: {value} is not allowed: {message}; change it {where}"
 
 
 def combined(problems: list[str], hint: str = "") -> InputError:

@@ -271,12 +271,12 @@ class Choices(Config):
     def bases(self, family: str) -> dict[str, str]:
         """Rung → the rung (family/name) that it starts from, if the family's rungs have bases."""
         listed = getattr(self, families()[family].listed)
-        return {name: growth.base for name, growth in listed.items()} if isinstance(listed, dict) else {}
+        return {name: entry.base for name, entry in listed.items()} if isinstance(listed, dict) else {}
 
     def reads(self, family: str) -> dict[str, str]:
         """Rung → the folder that it reads besides its base, if the family's rungs have one."""
         listed = getattr(self, families()[family].listed)
-        return {name: growth.reads for name, growth in listed.items()} if families()[family].beside else {}
+        return {name: entry.reads for name, entry in listed.items()} if families()[family].beside else {}
 
     def merged(self, family: str) -> Changes:
         """Rung → what is merged with its file: its changes, its base and what it reads."""
@@ -304,8 +304,8 @@ def schema() -> type[Choices]:
     fields["corpora"] = (corpora, Field(default_factory=list, max_length=len(ON_REQUEST)))
     fields |= {side.group: (str, ... if side.default is None else side.default) for side in CHOSEN}
     for family in families().values():
-        growth = GrowthBeside if family.beside else Growth
-        kind: Any = dict[str, growth] if family.bases else list[str]  # type: ignore[valid-type]
+        entry = GrowthBeside if family.beside else Growth
+        kind: Any = dict[str, entry] if family.bases else list[str]  # type: ignore[valid-type]
         fields[family.listed] = (kind, Field(default_factory=dict if family.bases else list))
         fields[family.name] = (Changes, Field(default_factory=dict))
     return create_model("Params", __base__=Choices, **fields)

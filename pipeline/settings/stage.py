@@ -294,7 +294,7 @@ def _place_of(config: DictConfig, keys: Sequence[str]) -> Callable[[tuple[str, .
     typed = [key for key in keys if key in params.LIGHTNING or not params.conf_names(key)]  # lm=gpt names a file
     file_of = schema.file_of(config)
 
-    def place(location: tuple[str, ...]) -> str:
+    def origin(location: tuple[str, ...]) -> str:
         file = file_of(location)
         own = [".".join(location), *schema.typed_as(location, config.side)]
         if any(f"{key}.".startswith(f"{one}.") for key in own for one in typed):
@@ -302,7 +302,7 @@ def _place_of(config: DictConfig, keys: Sequence[str]) -> Callable[[tuple[str, .
         below = [one for one in typed if any(one.startswith(f"{key}.") for key in own)]
         return f"{errors.TYPED} ({', '.join(below)}) or in {file}" if below else file
 
-    return place
+    return origin
 
 
 def _refuse_unread(stage: plan.Stage, typed: Sequence[str], known: list[str]) -> None:

@@ -65,7 +65,7 @@ def own_growth(family: str, name: str) -> params.Growth:
 def idea(file: Path) -> str:
     """The comment above the first key in the file of a rung."""
     lines = file.read_text(encoding="utf-8").splitlines()
-    above = lines[: next((place for place, line in enumerate(lines) if not line.startswith("#")), len(lines))]
+    above = lines[: next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))]
     return " ".join(line.lstrip("# ") for line in above)
 
 

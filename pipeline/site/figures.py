@@ -46,7 +46,7 @@ def read_tables(source: str, text: str) -> Iterator[tuple[str, Table]]:
 class Claim(NamedTuple):
     """The figures of an experiment, probe or prompt: their place in docs/, and the figures if it is a row."""
 
-    place: str
+    link: str
     figures: str
 
 
@@ -60,13 +60,13 @@ def claims() -> dict[str, Claim]:
             found.setdefault(name, Claim(f"results/{file.name}", figures))
     for file in sorted(docs.glob("*.md")):
         for heading, text in sections(file.read_text(encoding="utf-8")):
-            place = f"{file.name}#{slug(heading)}"
+            link = f"{file.name}#{slug(heading)}"
             if named := re.search(r"\(`(\w+)`\)$", heading):  # a section of its own
-                found.setdefault(named[1], Claim(place, ""))
+                found.setdefault(named[1], Claim(link, ""))
             elif "measured" in heading:
                 measured = dict.fromkeys(re.findall(r"`(\w+)` \(\[claims\.md\]", text), "") | dict(rows(text))
                 for name, figures in measured.items():
-                    found.setdefault(name, Claim(place, figures))
+                    found.setdefault(name, Claim(link, figures))
     return found
 
 

@@ -13,8 +13,8 @@ Navigation = list[dict[str, Any]]
 def pages() -> dict[str, str]:
     """Page → Markdown. Documents of docs/ keep their paths; the rest is generated."""
     texts = documents()
-    places = {source: links.page_of(source) for source in texts}
-    written = {page: links.for_the_site(texts[source], source, page) for source, page in places.items()}
+    paths = {source: links.page_of(source) for source in texts}
+    written = {page: links.for_the_site(texts[source], source, page) for source, page in paths.items()}
     return written | links.copied(texts) | story.story() | reference.library() | reference.choices() | lessons.pages()
 
 

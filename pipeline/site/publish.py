@@ -151,8 +151,8 @@ def publish(root: Path, out: Path, ladders: Sequence[str] = ()) -> dict[str, Run
     """
     for name in ladders:
         if not (root / LADDERS / name / "reports" / "index.html").is_file():
-            made = sorted(report.parts[-3] for report in (root / LADDERS).glob("*/reports/index.html"))
-            raise InputError(f"--ladder {name[:80]}: no report; reports in {LADDERS}/: {', '.join(made) or 'none'}")
+            existing = sorted(report.parts[-3] for report in (root / LADDERS).glob("*/reports/index.html"))
+            raise InputError(f"--ladder {name[:80]}: no report; reports in {LADDERS}/: {', '.join(existing) or 'none'}")
     with atomic_folder(out, PUBLISHED) as folder:
         found = {name: _found(root / "models", kind) for name, kind in KINDS.items()}
         rungs = {name: one if isinstance(one, str) else _copied(one, name, folder) for name, one in found.items()}
@@ -283,9 +283,9 @@ def _extras(out: Path, root: Path, ladders: Sequence[str]) -> Iterator[tuple[str
         report = ladder / "reports" / "index.html"
         if report.is_file():
             page = without_checkout(report.read_text(encoding="utf-8"), guides=guides)
-            place = "report" if ladder == root else f"report-{ladder.name}"
-            write_text(out / place / "index.html", page)
-            yield ("Report" if ladder == root else f"Report: {ladder.name}"), f"{place}/index.html"
+            directory = "report" if ladder == root else f"report-{ladder.name}"
+            write_text(out / directory / "index.html", page)
+            yield ("Report" if ladder == root else f"Report: {ladder.name}"), f"{directory}/index.html"
     if (root / "site" / "index.html").is_file():
         shutil.copytree(root / "site", out / "docs")
         yield "Docs", "docs/index.html"
@@ -335,10 +335,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", default=OUT)
     about = "publish the report of ladders/NAME/, too; may be repeated"
     parser.add_argument("--ladder", metavar="NAME", action="append", default=[], help=about)
-    given = parser.parse_args()
-    out = given.folder
+    options = parser.parse_args()
+    out = options.folder
     try:
-        rungs = publish(ROOT, out, given.ladder)
+        rungs = publish(ROOT, out, options.ladder)
     except InputError as error:
         sys.exit(f"publish: {error}")
     for kind, rung in rungs.items():

@@ -92,11 +92,11 @@ def _ladder(family: AnyFamily) -> str:
 
 
 def _rung(family: AnyFamily, name: str, documented: dict[str, str]) -> str:
-    said, file = description(family.name, name), conf_file(family.name, name)
-    lines = [f"## {said.title}, {said.year} {{#{anchor(name)}}}", "", escaped(idea(file)), ""]
-    if said.claim:
-        lines += [f"*Claim:* {said.claim}" + (f" ({said.paper})" if said.paper else ""), ""]
-    lines += [_figures(family, name, said.title), "", *_plots(name, family)]
+    about, file = description(family.name, name), conf_file(family.name, name)
+    lines = [f"## {about.title}, {about.year} {{#{anchor(name)}}}", "", escaped(idea(file)), ""]
+    if about.claim:
+        lines += [f"*Claim:* {about.claim}" + (f" ({about.paper})" if about.paper else ""), ""]
+    lines += [_figures(family, name, about.title), "", *_plots(name, family)]
     module = module_of(family.name, settings(family.name, name))
     if module and module not in documented:
         documented[module] = name
@@ -114,8 +114,8 @@ def _rung(family: AnyFamily, name: str, documented: dict[str, str]) -> str:
 def _figures(family: AnyFamily, name: str, title: str) -> str:
     """Its figures in the last run, or those of a claim, or how to measure it."""
     if name in figures.claims() and not family.trained:
-        place, found = figures.claims()[name]
-        return f"*Measured* ([more](../{place})): {found}" if found else f"*Measured:* [figures](../{place})"
+        link, found = figures.claims()[name]
+        return f"*Measured* ([more](../{link})): {found}" if found else f"*Measured:* [figures](../{link})"
     table = figures.tables().get(families()[family.group].title)
     if table is None or title not in table.rungs:
         return NOT_TRAINED

@@ -117,8 +117,8 @@ def _overridden() -> dict[str, str]:
 def colour(family: str, rung: str) -> str:
     """The colour in which MLflow's pages draw the runs of a rung, `#rrggbb`; neighbours in conf/ are far apart."""
     names = params.conf_names(family)
-    place = names.index(rung) if rung in names else len(names)
-    red, green, blue = colorsys.hls_to_rgb(place * GOLDEN % 1, 0.45, 0.65)
+    position = names.index(rung) if rung in names else len(names)
+    red, green, blue = colorsys.hls_to_rgb(position * GOLDEN % 1, 0.45, 0.65)
     return f"#{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}"
 
 

@@ -66,10 +66,10 @@ def test_an_unsuitable_base_is_refused_before_training() -> None:
         "model": {},
         "base": "encoder/bert_mini",
     }
-    assert family.grows(span, bert) is None
-    assert "more" not in str(family.grows(span | {"model": {"layers_transferred": 1}}, bert))
-    assert "its base has 2 layers" in str(family.grows(span | {"model": {"layers_transferred": 3}}, bert))
+    assert family.base_problem(span, bert) is None
+    assert "more" not in str(family.base_problem(span | {"model": {"layers_transferred": 1}}, bert))
+    assert "its base has 2 layers" in str(family.base_problem(span | {"model": {"layers_transferred": 3}}, bert))
     choice = span | {"_target_": "langladder.models.reading.gpt_choice.GPTChoice"}
-    assert "a GPTChoice starts from a GPT" in str(family.grows(choice, bert))
+    assert "a GPTChoice starts from a GPT" in str(family.base_problem(choice, bert))
     window = span | {"_target_": "langladder.models.reading.sliding_window.SlidingWindow"}
-    assert family.grows(window, bert) == "a SlidingWindow starts from no base"
+    assert family.base_problem(window, bert) == "a SlidingWindow starts from no base"

@@ -66,7 +66,7 @@ class AlignFamily(InstructFamily["AlignRung | SelectionRung"]):
         """What it learns from."""
         return {"reads": value["reads"]}
 
-    def grows(self, value: Values, base: Values) -> str | None:
+    def base_problem(self, value: Values, base: Values) -> str | None:
         """Every base of these families is an InstructedGPT."""
         return None
 
@@ -94,8 +94,8 @@ class AlignFamily(InstructFamily["AlignRung | SelectionRung"]):
 
     def evaluation_inputs(self, rung: "AlignRung | SelectionRung", job: "Job") -> dict[str, Path]:
         """The inputs of an instructed model; its base, and the source of its rewards or preferences."""
-        grown = {"reads": Path(rung.reads), "base": Path("models") / rung.base}
-        return super().evaluation_inputs(rung, job) | grown
+        also_read = {"reads": Path(rung.reads), "base": Path("models") / rung.base}
+        return super().evaluation_inputs(rung, job) | also_read
 
     def evaluate(self, rung: "AlignRung | SelectionRung", job: "Job", folder: Path) -> Evaluated:
         """Evaluate like an instructed model; also with the reward model, and the distance from its base."""

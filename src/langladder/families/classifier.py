@@ -78,7 +78,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         """The word vectors that it starts with, and the tokenizer of its subwords; with a base all have the latter."""
         return {} if self.bases else reading_inputs(value)
 
-    def grows(self, value: Values, base: Values) -> str | None:
+    def base_problem(self, value: Values, base: Values) -> str | None:
         """Classifiers over n-grams cannot start with vectors; a base must have vectors, or be the required network."""
         kind = self.rung_class(value)
         if not is_network(kind):

@@ -64,7 +64,7 @@ model.hidden(tokens, segments)  # (B, T) ids, (B, T) 0 or 1 → states of every 
         """That of its class; with a teacher the same for all."""
         return "langladder.tasks.distillation.make_encoder" if self.bases else super().maker(value)
 
-    def grows(self, value: Values, base: Values) -> str | None:
+    def base_problem(self, value: Values, base: Values) -> str | None:
         """A rung has a teacher, which reads rows as long as its own."""
         training, context = value["training"], locate(base["_target_"]).Config.model_validate(base["model"]).context
         if not training.get("distil"):

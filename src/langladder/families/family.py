@@ -327,7 +327,7 @@ class Family(Generic[Settings]):
     def counting(self, value: Values) -> "Counting | None":
         """The counts that the stage `cooccur` makes for such a rung, once for all that need it; None: nothing."""
 
-    def grows(self, value: Values, base: Values) -> str | None:
+    def base_problem(self, value: Values, base: Values) -> str | None:
         """Why such a rung cannot start from such a base; None if it can. Both are checked settings."""
         return None
 

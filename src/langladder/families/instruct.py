@@ -67,7 +67,7 @@ class InstructFamily(Family[Answering]):
         """The same for all."""
         return "langladder.tasks.instruction.make"
 
-    def grows(self, value: Values, base: Values) -> str | None:
+    def base_problem(self, value: Values, base: Values) -> str | None:
         """A base must be a GPT; a base without its own network has the one of its base."""
         from langladder.models.language.gpt import GPT
 

@@ -99,7 +99,7 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         kind = self.rung_class(value) if "_target_" in value else None
         return getattr(kind, "tuned_maker", None)
 
-    def grows(self, value: Values, base: Values) -> str | None:
+    def base_problem(self, value: Values, base: Values) -> str | None:
         """A counted model has no weights; word vectors need a network that starts with them."""
         if "_target_" not in base:  # the base got its network from its own base
             return None

@@ -71,7 +71,7 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
 
         return ReaderTransfer if self.bases else ReaderRung
 
-    def grows(self, value: Values, base: Values) -> str | None:
+    def base_problem(self, value: Values, base: Values) -> str | None:
         """A base must be the required network."""
         kind = self.rung_class(value)
         return unfit(kind, value, base) if takes_weights(kind) else f"a {kind.__name__} starts from no base"

@@ -50,7 +50,7 @@ model.rewards([(Message("user", "in which country is paris ?"), Message("assista
         """The preferences."""
         return {"preferences": value["reads"]}
 
-    def grows(self, value: Values, base: Values) -> str | None:
+    def base_problem(self, value: Values, base: Values) -> str | None:
         """It has the network of its base."""
         return unfit(self.rung_class(value), value, base)
 

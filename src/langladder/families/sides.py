@@ -31,7 +31,7 @@ class Side:
         unit: the name of its rows in the facts of a corpus and in the report of cleaning.
         sources: kind → source.
         group: the folder of conf/ with its corpora, and the key of params.yaml that chooses one.
-        given: its name in `ll.train(pairs=…)` and `langladder new --kind pairs`; "": these do not take it.
+        argument: its name in `ll.train(pairs=…)` and `langladder new --kind pairs`; "": these do not take it.
         own: the choice of conf/<group> that reads the user's files.
         chosen: whether params.yaml chooses its corpus, and has a path for it.
         default: the choice if params.yaml has none; None: params.yaml must have one.
@@ -48,7 +48,7 @@ class Side:
     unit: str
     sources: Mapping[str, Source]
     group: str
-    given: str = ""
+    argument: str = ""
     own: str = "text"
     chosen: bool = True
     default: str | None = None
@@ -69,7 +69,7 @@ _DECLARED = (
         title="Monolingual text",
         unit="lines",
         group="corpus",
-        given="text",
+        argument="text",
         sources={
             "stories": Source(f"{_STORIES}.StoriesConfig", f"{_STORIES}.write_stories"),
             "files": Source(f"{_READ}.files.TextSource", f"{_READ}.files.read_text"),
@@ -86,7 +86,7 @@ _DECLARED = (
         title="Parallel text",
         unit="pairs",
         group="parallel",
-        given="pairs",
+        argument="pairs",
         sources={
             "stories": Source(f"{_STORIES}.PairedStoriesConfig", f"{_STORIES}.write_pairs"),
             "files": Source(f"{_READ}.pairs.ParallelSource", f"{_READ}.pairs.read_parallel"),
@@ -103,7 +103,7 @@ _DECLARED = (
         title="Labelled texts",
         unit="examples",
         group="labels",
-        given="labels",
+        argument="labels",
         sources={
             "stories": Source(f"{_STORIES}.LabelledStoriesConfig", f"{_STORIES}.write_labels"),
             "files": Source(f"{_LABELLED}.label_files.LabelledSource", f"{_LABELLED}.label_files.read_labels"),
@@ -118,7 +118,7 @@ _DECLARED = (
         title="Tagged sentences",
         unit="sentences",
         group="tags",
-        given="tags",
+        argument="tags",
         own="columns",
         sources={
             "stories": Source(f"{_STORIES}.TaggedStoriesConfig", f"{_STORIES}.write_tags"),
@@ -134,7 +134,7 @@ _DECLARED = (
         title="Questions about paragraphs",
         unit="questions",
         group="questions",
-        given="questions",
+        argument="questions",
         own="squad",
         default="microworld",
         sources={

@@ -73,7 +73,7 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
         chosen = value.get("input") or {}
         return {"vectors": chosen["vectors"]} if chosen.get("vectors") and not self.bases else {}
 
-    def grows(self, value: Values, base: Values) -> str | None:
+    def base_problem(self, value: Values, base: Values) -> str | None:
         """Counted taggers cannot start with vectors; a base must have vectors, or be the required network."""
         kind = self.rung_class(value)
         if takes_weights(kind):

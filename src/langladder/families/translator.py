@@ -66,7 +66,7 @@ model.log_probs(source, target)  # (B, S) ids … EOS, (B, T + 1) BOS ids … EO
             return super().maker(value)
         return f"langladder.tasks.translation{'_reward' if value['training'].get('reward') else ''}.make"
 
-    def grows(self, value: Values, base: Values) -> str | None:
+    def base_problem(self, value: Values, base: Values) -> str | None:
         """Only some networks have an attention to guide."""
         kind = locate(base["_target_"]) if "_target_" in base else None
         if value["training"].get("guided_attention") and kind is not None and not hasattr(kind, "attended"):

@@ -36,7 +36,7 @@ from langladder.text.tokenize.tokenizers import TokenizerConfig
 from langladder.text.words.segmentation import conventions_of
 from langladder.text.words.vocabulary import VocabularyConfig, WordCorpus, encode_words
 
-GIVEN = {side.given: side.name for side in SIDES.values() if side.given}
+GIVEN = {side.argument: side.name for side in SIDES.values() if side.argument}
 """Argument for the data → its side."""
 SETS = (list, tuple, set, frozenset)
 """Types that can hold the labels of a multi-label text."""
@@ -296,7 +296,7 @@ def _base(base: str | Path | Model | None, values: Settings, family: str, where:
         except InputError as error:
             raise InputError(f"{where}: {error}; give a model, or its folder, of: {kinds}") from error
         there = {"_target_": f"{kind.__module__}.{kind.__qualname__}", "model": config.model_dump(mode="json")}
-        if why := families()[family].grows(values | {"base": str(folder)}, there):
+        if why := families()[family].base_problem(values | {"base": str(folder)}, there):
             raise InputError(f"{where}: {folder}: {why}")
     return str(folder)
 

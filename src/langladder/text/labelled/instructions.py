@@ -150,8 +150,8 @@ class Ranking(NamedTuple):
 
 def ranking_of(preference: Preference) -> Ranking:
     """A pair as a ranking of two."""
-    prompt, chosen, rejected, kind, asked = preference
-    return Ranking(prompt, (chosen, rejected), (1, 2), kind, asked)
+    prompt, chosen, rejected, kind, request = preference
+    return Ranking(prompt, (chosen, rejected), (1, 2), kind, request)
 
 
 def rankings_of(dialogues: Iterable[Dialogue]) -> list[Ranking]:

@@ -147,7 +147,7 @@ def _examples(
     phrases: set[tuple[str, str]] = set()
     folder = folder_of(source)
     for row in (row for file in files for row in rows(file, source, facts)):
-        place = row.id or row.where.removeprefix(folder)
+        identifier = row.id or row.where.removeprefix(folder)
         number, label = numbers[row.label], source.rename.get(row.label, row.label)
         numbers[row.label] += 1
         if not in_split(source, split, row.text, number):
@@ -157,7 +157,7 @@ def _examples(
                 if (text, name) not in phrases:
                     phrases.add((text, name))
                     known.add(name)
-                    yield {"text": text, "label": name, "tree": tree, "id": place}
+                    yield {"text": text, "label": name, "tree": tree, "id": identifier}
             continue
         if label is None:
             counts["left_out"] += 1
@@ -172,11 +172,11 @@ def _examples(
                 f"{', '.join(ordered(known))[:300]}; fix it, or give it training examples"
             )
         if row.labels is not None:
-            yield {"text": row.text, "second": row.second, "labels": sorted(labels), "id": place}
+            yield {"text": row.text, "second": row.second, "labels": sorted(labels), "id": identifier}
             continue
         whole = bracketed(row.tree, source.rename)[-1] if row.tree else None
         found = {"text": row.text, "second": row.second, "label": label, "tree": whole, "heads": row.heads}
-        yield found | {"id": place}
+        yield found | {"id": identifier}
 
 
 def _phrases(row: LabelledText, source: LabelledSource) -> Iterator[tuple[str, str, str]]:

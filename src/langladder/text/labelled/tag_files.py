@@ -239,8 +239,8 @@ class _SplitRows:
             self.words += len(words)
             self.first += words if len(self.first) < LOOKED_AT else ()
             self.longest = max(self.longest, (len(words), sentence.where(0)))
-            place = sentence.where(0).removeprefix(self.folder)
-            yield {"words": words, "tags": tags, "heads": heads, "id": place}
+            identifier = sentence.where(0).removeprefix(self.folder)
+            yield {"words": words, "tags": tags, "heads": heads, "id": identifier}
 
 
 def checked_tags(sentence: Sentence, tags: Sequence[str], scheme: str) -> tuple[str, ...]:
