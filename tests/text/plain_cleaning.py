@@ -69,9 +69,9 @@ def plain(raw: dict[str, list[Row]], config: CleanConfig, seed: int) -> tuple[di
         if len(wanted) == 1:
             splits[wanted[0]] = found[name]
             continue
-        places = np.array([hash_fraction([line for line, _ in one], seed) for one in found[name]])
+        fractions = np.array([hash_fraction([line for line, _ in one], seed) for one in found[name]])
         words = np.array([sum(len(split_words(line)) for line, _ in one) for one in found[name]])
-        cuts.append(cut(places, words, config.split, own))
+        cuts.append(cut(fractions, words, config.split, own))
         for split in wanted:
             pairs = zip(found[name], cuts[-1].splits, strict=True)
             splits[split] = [one for one, of in pairs if SPLITS[of] == split]

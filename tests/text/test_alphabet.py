@@ -19,7 +19,7 @@ from langladder.text.tokenize.tokenizer_training import (
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from langladder.text.words.segmentation import Conventions
 
-HAN = ["".join(chr(0x4E00 + (7 * line + place) % 3000) for place in range(40)) for line in range(2000)]
+HAN = ["".join(chr(0x4E00 + (7 * line + column) % 3000) for column in range(40)) for line in range(2000)]
 
 
 def tokenizer(lines: list[str], size: int) -> Tokenizer:
@@ -29,8 +29,8 @@ def tokenizer(lines: list[str], size: int) -> Tokenizer:
 def test_a_vocabulary_below_the_alphabet_is_said_with_the_size_that_would_serve() -> None:
     found = Alphabet.of(count_characters(HAN))
     assert found.size == 3000 and 2900 < found.common <= 3000
-    said = found.warning(2000)
-    assert said and "2,000" in said and "3,000 characters" in said and "6,500" in said
+    message = found.warning(2000)
+    assert message and "2,000" in message and "3,000 characters" in message and "6,500" in message
     assert found.warning(6500) is None
 
 
@@ -64,9 +64,9 @@ def test_golden_tokens_are_shown_as_text() -> None:
     samples = report_on(small, [lines], Conventions(), samples=2)["samples"]
     assert "▁männer" in samples[0]["tokens"].replace(" ", "") and "Ġ" not in samples[0]["tokens"]
     assert "\ufffd" not in samples[1]["tokens"]
-    for byte, shown in ((0xE4, r"\xe4"), (0x20, "▁"), (0x41, "A")):
+    for byte, text in ((0xE4, r"\xe4"), (0x20, "▁"), (0x41, "A")):
         single = next(token for token in range(4, 300) if small.name(token) == chr(byte if byte != 0x20 else 0x120))
-        assert visible(small, single) == shown
+        assert visible(small, single) == text
 
 
 def test_pieces_of_one_line_are_the_line() -> None:

@@ -37,12 +37,12 @@ def test_golden_questions_without_an_answer() -> None:
 
 
 def test_parity_with_torchmetrics() -> None:
-    for number, (said, gold) in enumerate(PAIRS):
-        preds = [{"prediction_text": said, "id": str(number)}]
+    for number, (predicted, gold) in enumerate(PAIRS):
+        preds = [{"prediction_text": predicted, "id": str(number)}]
         target = [{"answers": {"answer_start": [0] * len(gold), "text": gold}, "id": str(number)}]
         found = squad(preds, target)
-        assert exact_match(said, gold) == pytest.approx(float(found["exact_match"]) / 100)
-        assert word_f1(said, gold) == pytest.approx(float(found["f1"]) / 100)
+        assert exact_match(predicted, gold) == pytest.approx(float(found["exact_match"]) / 100)
+        assert word_f1(predicted, gold) == pytest.approx(float(found["f1"]) / 100)
 
 
 def test_the_best_threshold_is_that_of_all() -> None:

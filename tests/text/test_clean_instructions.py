@@ -12,8 +12,8 @@ from langladder.text.labelled.clean_instructions import CleanInstructionsConfig,
 from langladder.text.labelled.instructions import INSTRUCTION_SPLITS, Dialogue, Message, read_dialogues, write_dialogues
 
 
-def dialogue(prompt: str, response: str, asked: str | None = None) -> Dialogue:
-    return Dialogue((Message("user", prompt), Message("assistant", response)), "mine", asked)
+def dialogue(prompt: str, response: str, request: str | None = None) -> Dialogue:
+    return Dialogue((Message("user", prompt), Message("assistant", response)), "mine", request)
 
 
 def cleaned(folder: Path, tables: dict[str, list[Dialogue]], **more: Any) -> tuple[InstructionsReport, dict[str, Any]]:
@@ -107,7 +107,7 @@ def test_what_a_judge_reads_stays_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tables", "said"),
+    ("tables", "message"),
     [
         ({}, "no table train"),
         ({"all": [dialogue("a", "1")]}, "too few to cut"),
@@ -116,7 +116,7 @@ def test_what_a_judge_reads_stays_as_it_is(tmp_path: Path) -> None:
         ({"train": [dialogue("a", "1")._replace(messages=(Message("user", "a"),))]}, "cleaning leaves nothing"),
     ],
 )
-def test_what_cannot_be_cut_is_refused(tmp_path: Path, tables: dict[str, list[Dialogue]], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_cannot_be_cut_is_refused(tmp_path: Path, tables: dict[str, list[Dialogue]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         cleaned(tmp_path, tables, steps=StepsConfig(punctuation="remove"))
     assert not (tmp_path / "clean").exists()

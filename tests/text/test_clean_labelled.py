@@ -83,20 +83,20 @@ def test_only_what_is_lacking_is_cut_from_train(tmp_path: Path) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 60), st.sampled_from("abc")), min_size=12, max_size=200), st.integers(0, 9))
 def test_a_text_is_never_on_both_sides_and_no_label_leaves_train(rows: list[tuple[int, str]], seed: int) -> None:
-    places = np.array([hash_fraction([str(text)], seed) for text, _ in rows])
+    fractions = np.array([hash_fraction([str(text)], seed) for text, _ in rows])
     labels = [label for _, label in rows]
     config = SplitConfig(validation=0.2, test=0.2)
     try:
-        splits = cut_by_label(places, labels, config)
+        splits = cut_by_label(fractions, labels, config)
     except InputError:
-        assert len(set(places)) < 10
+        assert len(set(fractions)) < 10
         return
-    for text in set(places):
-        assert len(set(splits[places == text])) == 1
-    first = {text: labels[list(places).index(text)] for text in places}
-    assert {first[text] for text in places[splits == 0]} == set(first.values())
-    held = len(set(places[splits == 2]))
-    assert abs(held - 0.2 * len(set(places))) <= len(set(labels))
+    for text in set(fractions):
+        assert len(set(splits[fractions == text])) == 1
+    first = {text: labels[list(fractions).index(text)] for text in fractions}
+    assert {first[text] for text in fractions[splits == 0]} == set(first.values())
+    held = len(set(fractions[splits == 2]))
+    assert abs(held - 0.2 * len(set(fractions))) <= len(set(labels))
 
 
 def test_too_few_texts_to_cut() -> None:

@@ -62,17 +62,17 @@ STRANGE = [
 
 def text(kind: str, documents: int, seed: int) -> list[Row]:
     """Documents of some lines, some of them copies, nearly copies, or strange."""
-    random, rows, made = Random(seed), list[Row](), list[list[str]]()
+    random, rows, drawn = Random(seed), list[Row](), list[list[str]]()
     words, between = {"english": (ENGLISH, " "), "chinese": (CHINESE, ""), "arabic": (ARABIC, " ")}[kind]
     for number in range(documents):
         lines = [between.join(random.choices(words, k=random.randrange(1, 30))) for _ in range(random.randrange(1, 5))]
         if random.random() < 0.2:
             lines.append(random.choice(STRANGE))
-        if made and random.random() < 0.2:
-            lines = list(random.choice(made))
+        if drawn and random.random() < 0.2:
+            lines = list(random.choice(drawn))
             if random.random() < 0.5:
                 lines[-1] += between + random.choice(words)
-        made.append(lines)
+        drawn.append(lines)
         rows += [(number, line, random.choice([None, -1.5])) for line in lines]
     return rows
 
@@ -133,9 +133,9 @@ def test_shards_give_what_lines_give(tmp_path: Path, kind: str, name: str) -> No
         folder = written(tmp_path / case / "raw", raw)
         assert len(shards.shard_files(folder / next(iter(raw)))) > 2
         report: dict[str, Any] = dict(clean_text(folder, tmp_path / case / "clean", config, seed=1))
-        rows, told = plain(raw, config, seed=1)
+        rows, expected = plain(raw, config, seed=1)
         assert set(report.pop("conventions")) == {"text"}
-        assert report == told
+        assert report == expected
         for split in shards.SPLITS:
             table = tables.read_table(tmp_path / case / "clean" / split, shards.TEXT).to_pylist()
             assert [tuple(row.values()) for row in table] == rows[split]

@@ -37,8 +37,8 @@ def test_a_word_keeps_its_marks(line: str) -> None:
     assert len(pieces([line], WORDS)) == len(line.split()) < len(pieces([line], AS_GPT2))
     assert [tokenizer.piece(int(token)).strip() for token in tokenizer.encode(line)] == line.split()
     assert tokenizer.decode(tokenizer.encode(line)) == line
-    ids, places = tokenizer.encode_with_spans(line)
-    assert [line[start:stop] for start, stop in places.tolist()] == line.split() and len(ids) == len(places)
+    ids, spans = tokenizer.encode_with_spans(line)
+    assert [line[start:stop] for start, stop in spans.tolist()] == line.split() and len(ids) == len(spans)
     assert set(line.split()[1:]) <= set(word_tokens(tokenizer).values())
 
 
@@ -102,8 +102,8 @@ def test_another_rule_is_refused(change: dict[str, object], tmp_path: Path) -> N
 
 def test_fewer_tokens_than_were_asked_for_are_said() -> None:
     few = train_tokenizer(ENGLISH, TokenizerConfig(vocab_size=5000, min_frequency=2))
-    said = few_tokens(few, TokenizerConfig(vocab_size=5000, min_frequency=2))
-    assert said and "5,000" in said and f"{few.vocab_size:,}" in said and "lower min_frequency" in said
+    message = few_tokens(few, TokenizerConfig(vocab_size=5000, min_frequency=2))
+    assert message and "5,000" in message and f"{few.vocab_size:,}" in message and "lower min_frequency" in message
     assert "cutting: marks" in str(few_tokens(few, TokenizerConfig(vocab_size=5000, cutting="gpt2")))
     assert few_tokens(few, TokenizerConfig(vocab_size=few.vocab_size)) is None
     words = TokenizerConfig(kind="word", vocab_size=5000)

@@ -63,11 +63,11 @@ def test_parts_of_the_training_texts_are_equal_and_share_nothing(tmp_path: Path)
         training_splits(folder, read_labelled, Example.dealt_by, None, Part(number=number, of=4))
         for number in (1, 2, 3, 4)
     ]
-    for place, (split, bad) in enumerate((("train", 4), ("validation", 1))):
+    for index, (split, bad) in enumerate((("train", 4), ("validation", 1))):
         whole = read_labelled(folder / f"{split}.parquet")
-        assert Counter(row for part in parts for row in part[place]) == Counter(whole)
-        assert all(len(part[place]) == len(whole) / 4 for part in parts)
-        assert all(sum(row.label == "bad" for row in part[place]) == bad for part in parts)
+        assert Counter(row for part in parts for row in part[index]) == Counter(whole)
+        assert all(len(part[index]) == len(whole) / 4 for part in parts)
+        assert all(sum(row.label == "bad" for row in part[index]) == bad for part in parts)
     assert training_splits(folder, read_labelled, Example.dealt_by, None)[0] == read_labelled(folder / "train.parquet")
 
 

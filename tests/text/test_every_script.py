@@ -594,14 +594,14 @@ def test_another_form_gets_the_same_ids(script: str, kind: str) -> None:
 @each_script()
 def test_another_form_costs_the_same_bits(script: str, counted: Any, tmp_path: Path) -> None:
     line = lines_of(script)[5]
-    asked = [line, *forms(script, line)]
-    assert len({one["bits"] for one in score_sentences(counted(script), asked)}) == 1
+    lines = [line, *forms(script, line)]
+    assert len({one["bits"] for one in score_sentences(counted(script), lines)}) == 1
     (tmp_path / "once").write_text(line, encoding="utf-8")
     (tmp_path / "forms").write_text("\n".join(forms(script, line)), encoding="utf-8")
     one, all_ = (score_file(counted(script), tmp_path / name).figures for name in ("once", "forms"))
     assert one.characters == len(line) + 1 and one.bytes == len(line.encode()) + 1
     assert one.words == len(counted(script).conventions.split(line)) + 1 and one.word_unit == SCRIPTS[script].unit
-    times = len(asked) - 1
+    times = len(lines) - 1
     assert (all_.characters, all_.bytes, all_.words) == (times * one.characters, times * one.bytes, times * one.words)
 
 

@@ -69,14 +69,14 @@ def test_errors_name_the_line_of_the_whole_file(bad, line, tmp_path, monkeypatch
     rows = [b'{"text": "one line of text"}'] * 20
     (tmp_path / "a.jsonl").write_bytes(b"\n".join([*rows[: line - 1], bad, *rows[line:]]))
     source = TextSource(path=str(tmp_path), max_line_bytes=40)
-    said = []
+    messages = []
     for size in (10**6, 100, 28):
         monkeypatch.setattr(files, "PART_BYTES", size)
         with pytest.raises(InputError, match=f"a.jsonl:{line}: ") as error:
             read_text(source, tmp_path / "out")
-        said.append(str(error.value))
+        messages.append(str(error.value))
         assert not (tmp_path / "out").exists()
-    assert len(set(said)) == 1
+    assert len(set(messages)) == 1
 
 
 def test_small_files_go_together_and_large_ones_are_cut(tmp_path, monkeypatch):

@@ -19,17 +19,17 @@ GOOD, BAD = GOOD_TEXT.split(), BAD_TEXT.split()
 
 def text(words: list[str], documents: int, seed: int) -> list[Document]:
     """Documents of some lines, some of them copies or nearly copies."""
-    random, made = Random(seed), list[list[str]]()
+    random, drawn = Random(seed), list[list[str]]()
     for _ in range(documents):
         lines = [" ".join(random.choices(words, k=random.randrange(3, 30))) for _ in range(random.randrange(1, 5))]
-        if made and random.random() < 0.3:
-            lines = list(random.choice(made))
+        if drawn and random.random() < 0.3:
+            lines = list(random.choice(drawn))
             if random.random() < 0.5:
                 lines[-1] += " " + random.choice(words)
         if random.random() < 0.1:
             lines.append("every farmer sells bread")
-        made.append(lines)
-    return [Document(lines, [random.choice([None, -1.5]) for _ in lines]) for lines in made]
+        drawn.append(lines)
+    return [Document(lines, [random.choice([None, -1.5]) for _ in lines]) for lines in drawn]
 
 
 CORPUS = [*text(GOOD, 50, 1), *text(BAD, 60, 2)]

@@ -81,8 +81,8 @@ def test_golden_draws_are_paretos_and_do_not_go_with_the_splits() -> None:
     draws = [pareto(hash_fraction(["quality", text], 1), 9.0) for text in texts(GOOD, 4000, 0)]
     assert kstest(draws, lomax(9).cdf).pvalue > 0.01
     assert kstest(draws, np.random.default_rng(0).pareto(9.0, 4000)).pvalue > 0.01
-    places = [hash_fraction([text], 1) for text in texts(GOOD, 4000, 0)]
-    assert abs(np.corrcoef(np.argsort(np.argsort(draws)), np.argsort(np.argsort(places)))[0, 1]) < 0.05
+    fractions = [hash_fraction([text], 1) for text in texts(GOOD, 4000, 0)]
+    assert abs(np.corrcoef(np.argsort(np.argsort(draws)), np.argsort(np.argsort(fractions)))[0, 1]) < 0.05
 
 
 def test_golden_shares_of_documents_that_stay() -> None:
@@ -100,19 +100,19 @@ def test_golden_epochs_of_gpt3() -> None:
     found = epochs(corpora, 300)
     assert sum(shares({name: corpus.weight for name, corpus in corpora.items()}).values()) == pytest.approx(1)
     # the weights add up to 101 %: 60 / 101 · 300 / 410 = 0.435, the paper says 0.44
-    said = {"crawl": 0.435, "webtext2": 3.439, "books1": 1.980, "books2": 0.432, "wikipedia": 2.970}
-    assert found == pytest.approx(said, abs=1e-3)
+    expected = {"crawl": 0.435, "webtext2": 3.439, "books1": 1.980, "books2": 0.432, "wikipedia": 2.970}
+    assert found == pytest.approx(expected, abs=1e-3)
 
 
 def test_the_quality_model_tells_bad_from_good_and_no_order_matters() -> None:
     good, bad = texts(GOOD, 300, 1), texts(BAD, 300, 2)
     pool = [*texts(GOOD, 60, 3), *bad]
-    told, scores = [], []
+    reports, scores = [], []
     for order in (pool, pool[::-1]):
         model = QualityModel(QualitySettings(features=2**12), seed=1)
-        told.append(model.fit(good, order))
+        reports.append(model.fit(good, order))
         scores.append(model.scores(pool))
-    assert np.array_equal(scores[0], scores[1]) and told[0].area == told[1].area > 0.8
+    assert np.array_equal(scores[0], scores[1]) and reports[0].area == reports[1].area > 0.8
     assert scores[0][:60].min() > scores[0][60:].max()
     assert all(0 < score < 1 for score in scores[0])
 
@@ -131,11 +131,11 @@ def test_numbers_of_documents_do_not_matter_and_unlike_lengths_are_warned_of() -
     bad = texts(BAD, 400, 2)
     for many in (100, 400):
         model = QualityModel(QualitySettings(features=2**12), seed=1)
-        told = model.fit(texts(GOOD, many, 1), [*texts(GOOD, 400, 3), *bad])
+        report = model.fit(texts(GOOD, many, 1), [*texts(GOOD, 400, 3), *bad])
         # half of the raw text is as the good: P(good) = 1 / (1 + 1/2) there
-        assert model.scores(texts(GOOD, 100, 4)).mean() == pytest.approx(2 / 3, abs=0.1) and not told.warnings
-    told = QualityModel(QualitySettings(features=2**12), seed=1).fit(texts(GOOD, 50, 1, length=60), bad)
-    (warning,) = told.warnings
+        assert model.scores(texts(GOOD, 100, 4)).mean() == pytest.approx(2 / 3, abs=0.1) and not report.warnings
+    report = QualityModel(QualitySettings(features=2**12), seed=1).fit(texts(GOOD, 50, 1, length=60), bad)
+    (warning,) = report.warnings
     assert "60 words of good text and 12 of raw text" in warning
 
 
@@ -152,11 +152,11 @@ def test_characters_show_noise_that_single_words_do_not() -> None:
 
 
 def test_a_sample_is_the_same_in_every_order() -> None:
-    places = {f"text {number}": hash_fraction(["sample", f"text {number}"], 1) for number in range(50)}
-    found, reverse = (sample_halves(order, 7, 1) for order in (list(places), list(places)[::-1]))
-    assert found == reverse and all(half == sorted(half, key=places.__getitem__) for half in found)
-    one, two = sample_halves(places, 50, 1)
-    assert {*one} | {*two} == {*places} and not {*one} & {*two}
+    fractions = {f"text {number}": hash_fraction(["sample", f"text {number}"], 1) for number in range(50)}
+    found, reverse = (sample_halves(order, 7, 1) for order in (list(fractions), list(fractions)[::-1]))
+    assert found == reverse and all(half == sorted(half, key=fractions.__getitem__) for half in found)
+    one, two = sample_halves(fractions, 50, 1)
+    assert {*one} | {*two} == {*fractions} and not {*one} & {*two}
     assert found == [one[:7], two[:7]]
 
 
@@ -224,8 +224,8 @@ def test_golden_mixture_takes_its_epochs_evenly() -> None:
     assert found == list(mixed(corpora, times, seed=1)) != list(mixed(corpora, times, seed=2))
     often = Counter(document.text for name, document in found if name == "small")
     assert set(often.values()) <= {2, 3} and len(often) == 10
-    taken = [document for name, document in found if name == "large"]
-    assert len({document.text for document in taken}) == len(taken) and 15 <= len(taken) <= 35
+    drawn = [document for name, document in found if name == "large"]
+    assert len({document.text for document in drawn}) == len(drawn) and 15 <= len(drawn) <= 35
     first_half = [name for name, _ in found[: len(found) // 2]]
     assert 0.3 < first_half.count("small") / len(first_half) < 0.7  # interleaved, not one after the other
 
@@ -300,7 +300,7 @@ def test_labelled_texts_and_tagged_sentences_are_test_sets(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "parts"),
     [
         ({"quality": {"good": {"path": "nowhere"}}}, ["filter.quality.good", "nowhere", "conf/filter/"]),
         ({"contamination": {"sets": {"own": {"path": "nowhere"}}}}, ["filter.contamination.sets.own", "nowhere"]),
@@ -311,14 +311,14 @@ def test_labelled_texts_and_tagged_sentences_are_test_sets(tmp_path: Path) -> No
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_refused_and_nothing_half_written(settings: dict[str, Any], said: list[str], tmp_path: Path) -> None:
+def test_refused_and_nothing_half_written(settings: dict[str, Any], parts: list[str], tmp_path: Path) -> None:
     written(tmp_path / "folder" / "one.txt", texts(GOOD, 3, 1))
     written(tmp_path / "file.txt", ["only one"])
     text = json.dumps(settings).replace("FOLDER", str(tmp_path / "folder")).replace("FILE", str(tmp_path / "file.txt"))
     source = raw(tmp_path / "raw", all=documents(texts(GOOD, 3, 1)))
     with pytest.raises(InputError) as error:
         filter_text(source, tmp_path / "out", FilterConfig.model_validate(json.loads(text)), seed=1)
-    assert all(part in str(error.value) for part in said), error.value
+    assert all(part in str(error.value) for part in parts), error.value
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file.txt", "folder", "raw"]
 
 

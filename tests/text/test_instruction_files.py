@@ -126,11 +126,11 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("row", "said"), REFUSED, ids=[said[:40] for _, said in REFUSED])
-def test_bad_records_are_refused_with_their_line(row: Any, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("row", "message"), REFUSED, ids=[message[:40] for _, message in REFUSED])
+def test_bad_records_are_refused_with_their_line(row: Any, message: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text(json.dumps(FORMS["prompt"]) + "\n\n" + json.dumps(row) + "\n")
-    with pytest.raises(InputError, match=rf"mine\.jsonl:3.*{said}"):
+    with pytest.raises(InputError, match=rf"mine\.jsonl:3.*{message}"):
         read_instructions(InstructionSource(path=str(file), damaged="strict"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -157,7 +157,7 @@ def test_dialogues_that_cannot_be_learnt_from_are_left_out_and_counted(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("a.jsonl", b"{\n", "a.jsonl:1: not JSON"),
         ("a.jsonl", b"", r"holds no dialogue \(empty: a.jsonl\)"),
@@ -174,9 +174,9 @@ def test_dialogues_that_cannot_be_learnt_from_are_left_out_and_counted(tmp_path:
         ("a.jsonl", b'{"prompt": "a\x00"}\n', "a.jsonl:1: a NUL byte"),
     ],
 )
-def test_bad_files_are_refused(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+def test_bad_files_are_refused(name: str, content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read_instructions(InstructionSource(path=str(tmp_path)), tmp_path / "out")
 
 

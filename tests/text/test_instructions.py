@@ -52,7 +52,7 @@ def test_golden_pairs_of_a_ranking() -> None:
 
 
 @pytest.mark.parametrize(
-    ("turns", "said"),
+    ("turns", "message"),
     [
         ([("user", "a"), ("human", "b")], "f:3: message 2: unknown role 'human'; allowed: system, user, assistant"),
         ([("user", "a"), ("assistant", " ")], "f:3: message 2: an empty response"),
@@ -65,8 +65,8 @@ def test_golden_pairs_of_a_ranking() -> None:
         ([("user", "a"), ("system", "b")], "message 2: a system message; it must be the first"),
     ],
 )
-def test_dialogues_that_are_refused(turns: list[tuple[str, str]], said: str) -> None:
-    with pytest.raises(InputError, match=said.replace("?", r"\?")):
+def test_dialogues_that_are_refused(turns: list[tuple[str, str]], message: str) -> None:
+    with pytest.raises(InputError, match=message.replace("?", r"\?")):
         check_messages([Message(*turn) for turn in turns], "f:3")
 
 
@@ -87,29 +87,29 @@ def test_tables_give_back_what_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("responses", "ranks", "said"),
+    ("responses", "ranks", "message"),
     [(("a", "b"), (1,), "2 responses, but 1 ranks"), (("a", "a"), (1, 2), "equal"), (("a", ""), (1, 2), "empty")],
 )
 def test_rankings_that_are_refused(
-    tmp_path: Path, responses: tuple[str, ...], ranks: tuple[int, ...], said: str
+    tmp_path: Path, responses: tuple[str, ...], ranks: tuple[int, ...], message: str
 ) -> None:
     write_rankings(tmp_path / "pairs.parquet", [Ranking(ASKED, ("a", "b"), (1, 2)), Ranking(ASKED, responses, ranks)])
-    with pytest.raises(InputError, match=f"row 2: .*{said}"):
+    with pytest.raises(InputError, match=f"row 2: .*{message}"):
         read_rankings(tmp_path / "pairs.parquet")
 
 
 @pytest.mark.parametrize(
-    ("messages", "said"),
+    ("messages", "message"),
     [
         (None, "no user turn"),
         ([{"role": None, "text": "a"}], "unknown role 'None'"),
         ([{"role": "user", "text": None}], "empty"),
     ],
 )
-def test_a_table_with_nulls_is_refused(tmp_path: Path, messages: object, said: str) -> None:
+def test_a_table_with_nulls_is_refused(tmp_path: Path, messages: object, message: str) -> None:
     table = pa.Table.from_pylist([{"messages": messages, "kind": "", "asked": None}], schema=INSTRUCTIONS)
     write_table(tmp_path / "train.parquet", table)
-    with pytest.raises(InputError, match=f"row 1: .*{said}"):
+    with pytest.raises(InputError, match=f"row 1: .*{message}"):
         read_dialogues(tmp_path / "train.parquet")
 
 

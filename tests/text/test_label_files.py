@@ -334,8 +334,8 @@ def test_bad_files_are_named_with_their_line(
 def test_a_label_that_only_a_held_out_split_has(folder: Path) -> None:
     (folder / "train.tsv").write_text(HEAD + "x\tgood\ny\tbad\n")
     (folder / "test.tsv").write_text(HEAD + "x\tgood\ny\tawful\n")
-    said = r"test\.tsv:3: 'awful' is not a label of the training split, which has bad, good"
-    refuses(folder, said, files={"train": "train*", "test": "test*"})
+    message = r"test\.tsv:3: 'awful' is not a label of the training split, which has bad, good"
+    refuses(folder, message, files={"train": "train*", "test": "test*"})
 
 
 def test_bytes_that_cannot_be_decoded(folder: Path) -> None:

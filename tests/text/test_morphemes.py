@@ -35,7 +35,7 @@ def test_morfessor_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
 def test_words_are_cut_as_morfessor_cuts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     morfessor = pytest.importorskip("morfessor")
     text, before = lines(), random.getstate()
-    made = train_tokenizer(text, TokenizerConfig(kind="morphemes", vocab_size=500))
+    trained = train_tokenizer(text, TokenizerConfig(kind="morphemes", vocab_size=500))
     assert random.getstate() == before
     words = sorted({word for line in text for word in line.split()})
     model = morfessor.BaselineModel()
@@ -45,12 +45,12 @@ def test_words_are_cut_as_morfessor_cuts_them(tmp_path: Path, monkeypatch: pytes
     model.train_batch()
     random.setstate(state)
     for word in words:
-        assert [name.removeprefix("▁") for name in names(made, word)] == model.viterbi_segment(word, 0)[0]
-    assert names(made, "talossani autolle") == ["▁talo", "ssa", "ni", "▁auto", "lle"]
+        assert [name.removeprefix("▁") for name in names(trained, word)] == model.viterbi_segment(word, 0)[0]
+    assert names(trained, "talossani autolle") == ["▁talo", "ssa", "ni", "▁auto", "lle"]
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)  # from here on it is not needed
-    made.save(tmp_path / "tokenizer.json")
+    trained.save(tmp_path / "tokenizer.json")
     loaded = Tokenizer.load(tmp_path / "tokenizer.json")
-    assert loaded.kind == "unigram" and loaded.same_as(made)
+    assert loaded.kind == "unigram" and loaded.same_as(trained)
     assert [loaded.decode(ids) for ids in loaded.encode_lines(text)] == text
 
 

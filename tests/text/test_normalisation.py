@@ -313,8 +313,8 @@ def test_what_is_asked_is_written_in_the_chinese_characters_of_the_training_text
     assert tokenizer.normalisation == steps
     wanted = tokenizer.encode(written).tolist()
     for query in (simple, full):
-        ids, places = tokenizer.encode_with_spans(query)
-        assert tokenizer.encode(query).tolist() == ids.tolist() == wanted and places[-1][1] == len(query)
+        ids, spans = tokenizer.encode_with_spans(query)
+        assert tokenizer.encode(query).tolist() == ids.tolist() == wanted and spans[-1][1] == len(query)
     assert steps.note([simple, full], "lines") == f"1 of 2 lines was normalised as the training text was (han_{han})"
 
 
@@ -384,9 +384,9 @@ def test_a_tokenizer_encodes_as_its_training_text_was_written(kind: Any, tmp_pat
 def test_golden_places_are_those_of_the_text_that_was_asked() -> None:
     tokenizer = train_tokenizer(["büyük ev"] * 3, TokenizerConfig(vocab_size=300), Normalisation(("invisible", "NFC")))
     query = "bu\u0308yu\u0308k\u00ad ev"
-    ids, places = tokenizer.encode_with_spans(query)
+    ids, spans = tokenizer.encode_with_spans(query)
     assert [tokenizer.piece(int(token)) for token in ids] == ["büyük", " ev"]
-    assert [query[start:stop].strip("\u00ad") for start, stop in places.tolist()] == ["bu\u0308yu\u0308k", "ev"]
+    assert [query[start:stop].strip("\u00ad") for start, stop in spans.tolist()] == ["bu\u0308yu\u0308k", "ev"]
 
 
 def test_no_special_is_found_in_a_text_that_is_normalised() -> None:

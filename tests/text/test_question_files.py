@@ -112,7 +112,7 @@ def test_forms_of_answers(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (
             GOOD | {"answers": [{"text": "paris", "start": 13}]},
@@ -135,15 +135,15 @@ def test_forms_of_answers(folder: Path) -> None:
         (["a list"], "has no field 'context'"),
     ],
 )
-def test_what_is_wrong_is_named_with_file_and_line(folder: Path, row: Any, said: str) -> None:
+def test_what_is_wrong_is_named_with_file_and_line(folder: Path, row: Any, message: str) -> None:
     (folder / "a.jsonl").write_text(lines([*MORE[:3], row]))
-    with pytest.raises(InputError, match=said) as told:
+    with pytest.raises(InputError, match=message) as error:
         read(folder)
-    assert str(told.value).startswith(f"{folder / 'a.jsonl'}:4: ") and "\n" not in str(told.value)
+    assert str(error.value).startswith(f"{folder / 'a.jsonl'}:4: ") and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{"data": [\n{"paragraphs": oops}]}', r"a\.json:2: not JSON"),
         ("[1]", "has no list 'data'"),
@@ -158,9 +158,9 @@ def test_what_is_wrong_is_named_with_file_and_line(folder: Path, row: Any, said:
     ],
     ids=range(7),
 )
-def test_what_is_wrong_in_squad_s_json_is_named_with_its_place(folder: Path, text: str, said: str) -> None:
+def test_what_is_wrong_in_squad_s_json_is_named_with_its_place(folder: Path, text: str, message: str) -> None:
     (folder / "a.json").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read(folder)
 
 
@@ -191,9 +191,9 @@ def test_tokens_say_which_characters_they_stand_for(kind: Any) -> None:
         ["the cats see a dög", "the dogs sleep"] * 3, TokenizerConfig(kind=kind, vocab_size=size)
     )
     for text in ("the  cats\tsleep ", "a dög 猫 unseen", "", " "):
-        ids, places = tokenizer.encode_with_spans(text)
-        assert ids.tolist() == tokenizer.encode(text).tolist() and places.shape == (len(ids), 2)
-        covered = {at for start, end in places for at in range(start, end)}
+        ids, spans = tokenizer.encode_with_spans(text)
+        assert ids.tolist() == tokenizer.encode(text).tolist() and spans.shape == (len(ids), 2)
+        covered = {at for start, end in spans for at in range(start, end)}
         assert covered >= {at for at, letter in enumerate(text) if not letter.isspace()}
-        assert all(text[start:end] == text[start:end].strip() for start, end in places)
-        assert (places[:, 0] <= places[:, 1]).all()
+        assert all(text[start:end] == text[start:end].strip() for start, end in spans)
+        assert (spans[:, 0] <= spans[:, 1]).all()

@@ -419,12 +419,12 @@ def test_a_layout_that_does_not_read_the_format_is_refused(folder: Path) -> None
     (folder / "a.jsonl").write_text('{"source": "go", "target": "va"}\n')
     (folder / "a.tsv").write_text("go\tva\n")
     tables.write_table(folder / "a.parquet", pa.table({"source": ["go"], "target": ["va"]}))
-    for name, layout, said in (
+    for name, layout, message in (
         ("a.jsonl", "columns", "reads tab-separated text, but this is jsonl"),
         ("a.parquet", "columns", "reads tab-separated text, but this is parquet"),
         ("a.tsv", "fields", "reads jsonl or parquet, but this is text"),
     ):
-        with pytest.raises(InputError, match=rf"{name}: layout '{layout}' {said}; set layout \(auto"):
+        with pytest.raises(InputError, match=rf"{name}: layout '{layout}' {message}; set layout \(auto"):
             read_pairs(folder, files=name, layout=layout)
         assert read_pairs(folder, files=name, layout="auto") == [("go", "va")]
 

@@ -54,12 +54,12 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def same(make: Any, one: str, two: str, place: Path) -> dict[str, Any]:
+def same(make: Any, one: str, two: str, folder: Path) -> dict[str, Any]:
     """What a reader makes of two places; both are one."""
-    told = [make(path, place / name) for name, path in (("here", one), ("there", two))]
-    assert told[0] == told[1]
-    assert files_in(place / "here") == files_in(place / "there") != {}
-    return told[0]
+    reports = [make(path, folder / name) for name, path in (("here", one), ("there", two))]
+    assert reports[0] == reports[1]
+    assert files_in(folder / "here") == files_in(folder / "there") != {}
+    return reports[0]
 
 
 def text(path: str, out: Path, **settings: Any) -> ReadReport:
@@ -68,8 +68,8 @@ def text(path: str, out: Path, **settings: Any) -> ReadReport:
 
 def test_a_bucket_is_read_as_the_same_folder_here(s3: Any, corpus: Path, tmp_path: Path) -> None:
     s3.put(str(corpus), f"{BUCKET}/one", recursive=True)
-    told = same(text, str(corpus), f"s3://{BUCKET}/one", tmp_path)
-    assert told["splits"]["all"]["lines"] == len(MANY[:50_000].splitlines()) + 7 and told["skipped_files"] == 3
+    report = same(text, str(corpus), f"s3://{BUCKET}/one", tmp_path)
+    assert report["splits"]["all"]["lines"] == len(MANY[:50_000].splitlines()) + 7 and report["skipped_files"] == 3
     same(lambda path, out: text(path, out, files="**/*.gz"), str(corpus), f"s3://{BUCKET}/one/", tmp_path / "gz")
     same(text, str(corpus / "c.txt.gz"), f"s3://{BUCKET}/one/c.txt.gz", tmp_path / "file")
     splits = {"train": "*.gz", "test": "deep/**/*"}
@@ -114,10 +114,10 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(
     monkeypatch.setattr(remote, "PAUSE", 0)
     monkeypatch.setattr(remote, "BLOCK", 2**18)
     (tmp_path / "x.txt").write_text(MANY)
-    with web_server(tmp_path, parts=parts, breaks=3) as (url, told):
+    with web_server(tmp_path, parts=parts, breaks=3) as (url, server):
         assert "".join(f"{line}\n" for line in read_lines(located(f"{url}/x.txt"))) == MANY
-        assert told.breaks == 0, "nothing broke"
-        told.breaks = 10**6
+        assert server.breaks == 0, "nothing broke"
+        server.breaks = 10**6
         with pytest.raises(InputError, match=r"x\.txt: cannot be read"):
             list(read_lines(located(f"{url}/x.txt")))
 
@@ -125,10 +125,10 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(
 def test_a_big_file_is_not_fetched_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "BLOCK", 2**18)
     (tmp_path / "x.txt").write_text(MANY)
-    with web_server(tmp_path) as (url, told):
+    with web_server(tmp_path) as (url, server):
         with reading(f"{url}/x.txt") as file:
             file.readline()
-        assert told.asked and not [one for one in told.asked if one.startswith("GET") and "bytes=" not in one]
+        assert server.asked and not [one for one in server.asked if one.startswith("GET") and "bytes=" not in one]
 
 
 def test_what_is_wrong_is_said_with_the_url(s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,16 +176,16 @@ def test_a_data_set_of_the_hub_streams(tmp_path: Path, monkeypatch: pytest.Monke
     import datasets
 
     (tmp_path / "x.jsonl").write_text("".join(json.dumps({"text": f"row {i}"}) + "\n" for i in range(5)))
-    load, asked = datasets.load_dataset, []
+    load, revisions = datasets.load_dataset, []
 
-    def here(*_: Any, **given: Any) -> Any:
-        asked.append(given.pop("revision"))
-        return load("json", data_files=str(tmp_path / "x.jsonl"), cache_dir=str(tmp_path / "kept"), **given)
+    def here(*_: Any, **options: Any) -> Any:
+        revisions.append(options.pop("revision"))
+        return load("json", data_files=str(tmp_path / "x.jsonl"), cache_dir=str(tmp_path / "kept"), **options)
 
     monkeypatch.setattr(datasets, "load_dataset", here)
     source = HubSource(name="x", splits="train", revision="abc", streaming=True)
     assert read_hub(source, tmp_path / "raw")["splits"]["all"]["lines"] == 5
-    assert asked == ["abc"] and not list((tmp_path / "kept").rglob("*.arrow")), "it was kept"
+    assert revisions == ["abc"] and not list((tmp_path / "kept").rglob("*.arrow")), "it was kept"
 
     def breaks(*_: Any, **__: Any) -> Iterator[dict[str, str]]:
         yield {"text": "one row"}

@@ -55,8 +55,8 @@ def sentence(words: list[str], tags: list[str], **more: Any) -> dict[str, Any]:
     return dict.fromkeys(TAGGED.names) | {"words": words, "tags": tags} | more
 
 
-def dialogue(prompt: str, response: str, asked: str | None = None, rejected: str | None = None) -> Dialogue:
-    return Dialogue((Message("user", prompt), Message("assistant", response)), "kind", asked, rejected)
+def dialogue(prompt: str, response: str, request: str | None = None, rejected: str | None = None) -> Dialogue:
+    return Dialogue((Message("user", prompt), Message("assistant", response)), "kind", request, rejected)
 
 
 def test_pairs() -> None:
@@ -110,7 +110,7 @@ def test_dialogues() -> None:
     config = CleanInstructionsConfig.model_validate({"steps": STEPS, "limits": {"max_words": 5}})
     raw = [
         dialogue("Name  it!", "A pear.", rejected="No"),
-        dialogue("Name  it!", "A pear.", asked="{}"),
+        dialogue("Name  it!", "A pear.", request="{}"),
         dialogue("a", "?"),
         dialogue("a", "Yes", rejected="yes!"),
         dialogue("a", "b c d e f"),
@@ -237,8 +237,8 @@ def drawn_sentence(random: Random) -> dict[str, Any]:
 def drawn_dialogue(random: Random) -> dict[str, Any]:
     texts = [random.choice(WORDS) for _ in range(2 * random.randrange(1, 3))]
     messages = tuple(Message(ROLES[1 + number % 2], text) for number, text in enumerate(texts))
-    asked, rejected = random.choice([None, None, "{}"]), random.choice([None, "no", "No way"])
-    return Dialogue(messages, random.choice("uv"), asked, rejected).row()
+    request, rejected = random.choice([None, None, "{}"]), random.choice([None, "no", "No way"])
+    return Dialogue(messages, random.choice("uv"), request, rejected).row()
 
 
 class Case(NamedTuple):

@@ -12,7 +12,7 @@ from langladder.text.clean.splitting import TEST, TRAIN, VALIDATION, SplitConfig
 CONFIG = SplitConfig(validation=0.1, test=0.2)
 
 
-def places(texts: list[str], seed: int = 1) -> np.ndarray:
+def fractions(texts: list[str], seed: int = 1) -> np.ndarray:
     return np.array([hash_fraction([text], seed) for text in texts])
 
 
@@ -24,13 +24,13 @@ def test_golden_place_is_the_same_on_every_machine() -> None:
 
 def test_shares_are_kept_and_a_document_stays_when_others_come() -> None:
     texts = [f"document {number}" for number in range(4000)]
-    splits = assign(places(texts), CONFIG)
+    splits = assign(fractions(texts), CONFIG)
     assert np.bincount(splits) / 4000 == pytest.approx([0.7, 0.1, 0.2], abs=0.03)
-    assert np.array_equal(assign(places(texts[:2000]), CONFIG), splits[:2000])
+    assert np.array_equal(assign(fractions(texts[:2000]), CONFIG), splits[:2000])
 
 
 def test_own_splits_are_not_cut_again() -> None:
-    splits = assign(places([str(number) for number in range(500)]), CONFIG, own=["train", "test"])
+    splits = assign(fractions([str(number) for number in range(500)]), CONFIG, own=["train", "test"])
     assert set(splits) == {TRAIN, VALIDATION}
 
 
@@ -39,16 +39,16 @@ def test_equal_documents_share_a_split_and_none_is_empty(numbers: list[int], see
     texts = [str(number) for number in numbers]
     if len(set(texts)) < 3:
         with pytest.raises(InputError, match="too few to cut train, validation, test"):
-            assign(places(texts, seed), CONFIG)
+            assign(fractions(texts, seed), CONFIG)
         return
-    splits = assign(places(texts, seed), CONFIG)
+    splits = assign(fractions(texts, seed), CONFIG)
     assert set(splits) == {TRAIN, VALIDATION, TEST}
     assert len({(text, split) for text, split in zip(texts, splits, strict=True)}) == len(set(texts))
 
 
 def test_one_document_corpus_is_refused() -> None:
     with pytest.raises(InputError, match="has 1 different documents"):
-        assign(places(["all of it"]), CONFIG)
+        assign(fractions(["all of it"]), CONFIG)
 
 
 def test_shares_must_leave_training_text() -> None:
@@ -62,7 +62,7 @@ def test_shares_must_leave_training_text() -> None:
 def novels(number: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """Places and lengths: 10,000 to 600,000 words each."""
     lengths = np.exp(np.random.default_rng(seed).uniform(np.log(10_000), np.log(600_000), number)).astype(np.int64)
-    return places([f"novel {one}" for one in range(number)], seed), lengths
+    return fractions([f"novel {one}" for one in range(number)], seed), lengths
 
 
 def share(splits: np.ndarray, words: np.ndarray, split: int) -> float:
@@ -93,7 +93,7 @@ def test_what_the_cut_by_documents_made_of_novels() -> None:
 
 
 def test_many_small_documents_are_cut_as_ever() -> None:
-    where = places([f"document {number}" for number in range(3000)])
+    where = fractions([f"document {number}" for number in range(3000)])
     words = np.random.default_rng(0).integers(1, 40, 3000)
     found = cut(where, words, SplitConfig())
     assert (found.by, found.warnings) == ("documents", [])
@@ -112,7 +112,7 @@ def test_most_documents_keep_their_split_when_others_come() -> None:
 
 def test_documents_larger_than_a_split_leave_it_the_smallest() -> None:
     words = np.array([900, 800, 1000, 700, 5000])
-    found = cut(places(list("abcde")), words, SplitConfig(validation=0.01, test=0.01))
+    found = cut(fractions(list("abcde")), words, SplitConfig(validation=0.01, test=0.01))
     assert found.by == "words" and words[found.splits == TEST].tolist() == [700]
     assert words[found.splits == VALIDATION].tolist() == [800] and len(found.warnings) == 1
 
@@ -125,6 +125,6 @@ def test_copies_share_a_split_and_none_is_empty_by_words(documents: list[tuple[i
     words = np.array([sizes[number] for number, _ in documents])
     if len(set(texts)) < 3:
         return
-    splits = cut(places(texts, seed), words, SplitConfig(by="words")).splits
+    splits = cut(fractions(texts, seed), words, SplitConfig(by="words")).splits
     assert set(splits) == {TRAIN, VALIDATION, TEST}
     assert len(set(zip(texts, splits.tolist(), strict=True))) == len(set(texts))

@@ -263,8 +263,8 @@ def test_tags_that_look_like_phrases_and_are_of_no_scheme_are_said(folder: Path)
         report = read_tags(TaggedSource(path=str(folder)), folder.parent / "raw")
         assert len(report.get("warnings", [])) == bool(warned)
         if warned:
-            (said,) = report["warnings"]
-            assert all(part in said for part in warned.split(" .* "))
+            (warning,) = report["warnings"]
+            assert all(part in warning for part in warned.split(" .* "))
 
 
 @pytest.mark.parametrize(

@@ -23,14 +23,14 @@ FIELDS = {"text": "the film was dull .", "second": "it was not ."}
     ],
 )
 def test_what_a_template_renders_to(template: str, context: str, whole: str | None, announced: str) -> None:
-    made = Template(template)
-    assert made.context(FIELDS) == context and made.fields == ("text",) * ("{text" in template)
-    assert whole is None or made.whole(FIELDS, "bad") == whole
-    assert made.answer_context() == announced
+    parsed = Template(template)
+    assert parsed.context(FIELDS) == context and parsed.fields == ("text",) * ("{text" in template)
+    assert whole is None or parsed.whole(FIELDS, "bad") == whole
+    assert parsed.answer_context() == announced
 
 
 @pytest.mark.parametrize(
-    ("template", "told"),
+    ("template", "message"),
     [
         ("{text}", "0 places"),
         ("{answer} {answer}", "2 places"),
@@ -42,8 +42,8 @@ def test_what_a_template_renders_to(template: str, context: str, whole: str | No
         ("{0} {answer}", "plain name"),
     ],
 )
-def test_bad_templates_are_refused(template: str, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_bad_templates_are_refused(template: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Template(template)
 
 

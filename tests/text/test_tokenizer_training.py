@@ -145,7 +145,7 @@ def test_letters_of_three_bytes_are_tokens_before_any_merge(size: int, tmp_path:
         ENGLISH,
         ["tout l’été, à Noël — « où ? »"] * 3 + ENGLISH,
         ["Все люди рождаются свободными", "يولد جميع الناس أحراراً", "כל בני האדם"] * 3,
-        ["".join(chr(0x4E00 + (7 * line + place) % 900) for place in range(40)) for line in range(300)],
+        ["".join(chr(0x4E00 + (7 * line + column) % 900) for column in range(40)) for line in range(300)],
         burmese_lines(20) + ["the cat sees the cats and theirs " * 20] * 40,
     ],
     ids=["English", "French", "two bytes", "no room", "a little Burmese"],

@@ -153,7 +153,7 @@ def test_sep_cls_mask_are_reserved_behind_the_vocabulary(kind: str, tmp_path: Pa
     for one in (tokenizer, Tokenizer.load(tmp_path / "tokenizer.json"), Tokenizer.load(tmp_path / "bare.json")):
         assert (one.vocab_size, one.full_vocab_size) == (size, size + 3)
         assert [one.special_id(name) for name in NAMES + RESERVED] == [PAD, UNK, BOS, EOS, size, size + 1, size + 2]
-        assert [one.name(size + place) for place in range(3)] == list(RESERVED) and one.piece(size + 2) == "<mask>"
+        assert [one.name(size + number) for number in range(3)] == list(RESERVED) and one.piece(size + 2) == "<mask>"
         assert one.ordinary == list(range(4, size))
         ids = one.encode("the cat")
         assert one.decode([size + 1, *ids, size, size + 2]) == one.decode(ids) and ids.max() < size
@@ -189,13 +189,13 @@ def test_strange_added_tokens_are_refused(tmp_path: Path) -> None:
     TOKENIZERS["word"].save(tmp_path / "tokenizer.json")
     settings = json.loads((tmp_path / "tokenizer.json").read_text())
     sep, cls, mask = settings["added_tokens"]
-    for added, said in (
+    for added, message in (
         ([sep, cls, mask | {"content": "cat"}], "adds 'cat'; only specials"),
         ([sep, cls, mask | {"special": False}], "adds '< mask >'; only specials"),
         ([mask | {"id": sep["id"]}, cls, sep | {"id": mask["id"]}], "must continue from"),
     ):
         (tmp_path / "strange.json").write_text(json.dumps(settings | {"added_tokens": added}))
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             Tokenizer.load(tmp_path / "strange.json")
     settings["model"]["vocab"]["far"] = 5000
     (tmp_path / "strange.json").write_text(json.dumps(settings | {"added_tokens": []}))
@@ -299,9 +299,9 @@ def is_greedy(merges: list[tuple[str, str]], corpus: list[str], steps: int) -> b
         if pairs[one, two] != max(pairs.values()):
             return False
         for symbols, _ in cut:
-            for place in range(len(symbols) - 2, -1, -1):
-                if symbols[place : place + 2] == [one, two]:
-                    symbols[place : place + 2] = [one + two]
+            for position in range(len(symbols) - 2, -1, -1):
+                if symbols[position : position + 2] == [one, two]:
+                    symbols[position : position + 2] = [one + two]
     return True
 
 
@@ -331,8 +331,8 @@ def test_parity_of_segmentation_with_subword_nmt(corpus: list[str]) -> None:
     encoder = from_merges("bpe_words", {token: number for number, token in enumerate(dict.fromkeys(tokens))}, merges)
     for line, expected in zip(corpus, read("corpus.bpe.ref.en.gz"), strict=True):
         parts = encoder.encode(line, add_special_tokens=False).tokens
-        shown = " ".join(part.removesuffix("</w>") if part.endswith("</w>") else part + "@@" for part in parts)
-        assert shown == expected.strip()
+        printed = " ".join(part.removesuffix("</w>") if part.endswith("</w>") else part + "@@" for part in parts)
+        assert printed == expected.strip()
 
 
 @pytest.mark.real

@@ -49,7 +49,7 @@ def test_children_come_before_parents_and_every_word_is_there(shape: object) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("(3 (2 a)", "character 8: 1 brackets are not closed"),
         ("(3 a))", "character 6: '.' is outside"),
@@ -61,13 +61,13 @@ def test_children_come_before_parents_and_every_word_is_there(shape: object) -> 
         ("(" * 3000, "more than 2,000 brackets"),
     ],
 )
-def test_refuses_what_is_no_tree(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said.replace("'.'", "'\\)'")):
+def test_refuses_what_is_no_tree(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("'.'", "'\\)'")):
         parse_tree(text)
 
 
 @pytest.mark.parametrize(
-    ("heads", "said"),
+    ("heads", "message"),
     [
         ([0, 0, 1], r"2 words have head 0 \(the root\): \[1, 2\]"),
         ([2, 3, 1], "0 words have head 0"),
@@ -77,8 +77,8 @@ def test_refuses_what_is_no_tree(text: str, said: str) -> None:
         ([0, 1], "3 words, but 2 heads"),
     ],
 )
-def test_refuses_heads_that_make_no_tree(heads: list[int], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_refuses_heads_that_make_no_tree(heads: list[int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         tree_of_heads(list("abc"), heads)
 
 

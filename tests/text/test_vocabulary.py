@@ -197,12 +197,14 @@ def conventions(lines: list[str]) -> tuple[Split, str]:
 
 def test_text_whose_words_are_separated_is_left_alone() -> None:
     chinese, khmer, raw = SEPARATED[0][0], SEPARATED[4][0], SEPARATED[5][0]
-    split, said = conventions(chinese)
-    assert split(chinese[0]) == chinese[0].split(" ") and said == "words as white space separates them"
-    split, said = conventions(khmer)
-    assert split(khmer[1] + " (ok)") == ["គាត់", "ទៅ", "សាលា", "។", "(", "ok", ")"] and "zero-width spaces" in said
-    split, said = conventions(raw)
-    assert split(raw[0]) == list(raw[0]) and "does not separate words" in said
+    split, description = conventions(chinese)
+    assert split(chinese[0]) == chinese[0].split(" ") and description == "words as white space separates them"
+    split, description = conventions(khmer)
+    assert (
+        split(khmer[1] + " (ok)") == ["គាត់", "ទៅ", "សាលា", "។", "(", "ok", ")"] and "zero-width spaces" in description
+    )
+    split, description = conventions(raw)
+    assert split(raw[0]) == list(raw[0]) and "does not separate words" in description
 
 
 def test_prose_and_tokenised_text_are_told_apart() -> None:

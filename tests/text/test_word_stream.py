@@ -115,7 +115,7 @@ def test_a_corpus_of_shards_is_that_of_its_lines(clean: Path, tmp_path: Path) ->
     assert corpus.vocabulary.words == built.words and corpus.vocabulary.counts.tolist() == built.counts.tolist()
     rows = [built.encode(splitter_of("apart")(line)).tolist() for line in table["text"]]
     assert [row.tolist() for row in corpus.stream] == rows and not corpus.stream.ids.flags.owndata
-    ends = {document: place + 1 for place, document in enumerate(table["document"])}
+    ends = {document: position + 1 for position, document in enumerate(table["document"])}
     assert corpus.document_bounds.tolist() == [0, *(sum(map(len, rows[:end])) for end in ends.values())]
 
 
