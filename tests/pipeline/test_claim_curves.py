@@ -38,12 +38,12 @@ def test_the_run_of_a_claim_has_a_point_for_each_number_of_labels(
         "settings": {},
     }
     monkeypatch.setattr(measure, "locate", lambda _: Drawing)
-    asked = job(claim=claim)
-    asked.family = "claim"
-    asked.rung = SimpleNamespace(name="by_labels", target=claim["_target_"], settings=ExperimentConfig())
-    asked.seed = 1
-    asked.bleu_tokenize = None
-    measure.measure(plan.stages()["claim"], asked, tmp_path)
+    claim_job = job(claim=claim)
+    claim_job.family = "claim"
+    claim_job.rung = SimpleNamespace(name="by_labels", target=claim["_target_"], settings=ExperimentConfig())
+    claim_job.seed = 1
+    claim_job.bleu_tokenize = None
+    measure.measure(plan.stages()["claim"], claim_job, tmp_path)
     client, experiments = store.prepare(["claims"])
     [run] = client.search_runs([experiments["claims"]])
     for name, values in {"tf_idf": BY_LABELS["TF-IDF"], "bert_fine_tuned": BY_LABELS["BERT, fine-tuned"]}.items():

@@ -16,9 +16,9 @@ from langladder.faces.report.tables import ladder_summary  # isort: skip
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, accuracies in (("ladders/mine", {"net": 0.8, "tf": 0.7}), ("ladders/other", {"tf": 0.9}), ("b/mine", {})):
-        made = [entry("classifier", classifier(one, accuracy)) for one, accuracy in accuracies.items()]
+        entries = [entry("classifier", classifier(one, accuracy)) for one, accuracy in accuracies.items()]
         (tmp_path / name / "reports").mkdir(parents=True)
-        (tmp_path / name / "reports/ladder.json").write_text(json.dumps(ladder_summary(report_of(classifier=made))))
+        (tmp_path / name / "reports/ladder.json").write_text(json.dumps(ladder_summary(report_of(classifier=entries))))
     monkeypatch.setattr(compare, "ROOT", tmp_path)
     return tmp_path
 

@@ -48,7 +48,7 @@ def runs(*words: str) -> Any:
     return CliRunner().invoke(main, list(words))
 
 
-def said(of: Any) -> str:
+def output_of(of: Any) -> str:
     return " ".join(of.output.split())
 
 
@@ -157,13 +157,13 @@ def test_what_cannot_be_registered_is_told_in_a_sentence(job: Any) -> None:
     about = json.loads((PLACE / "provenance.json").read_text()) | {"fingerprint": "0123456789abcdef"}
     Path("models/lm/other/provenance.json").write_text(json.dumps(about))
     foreign = runs("register", "models/lm/other")
-    assert foreign.exit_code == 2 and "no finished run with its fingerprint 0123456789abcdef" in said(foreign)
+    assert foreign.exit_code == 2 and "no finished run with its fingerprint 0123456789abcdef" in output_of(foreign)
     assert runs("register", "models/lm/none").exit_code == 2
     named = runs("register", str(PLACE), "--name", "a/b")
-    assert named.exit_code == 2 and "MLflow refuses it" in said(named)
+    assert named.exit_code == 2 and "MLflow refuses it" in output_of(named)
     for alias in ("1:2", "latest", "v3", ""):
         refused = runs("register", str(PLACE), "--alias", alias)
-        assert refused.exit_code == 2 and "--alias" in said(refused), alias
+        assert refused.exit_code == 2 and "--alias" in output_of(refused), alias
     assert not store.client().search_registered_models()
 
 
@@ -177,6 +177,6 @@ def test_rows_that_do_not_fit_the_signature_are_refused(job: Any) -> None:
             loaded.predict(pd.DataFrame(wrong))
     with pytest.raises(MlflowException, match="max_tokens"):
         loaded.predict(pd.DataFrame({"text": LINES}), params={"max_tokens": "many"})
-    asked = loaded.predict(pd.DataFrame({"text": LINES}), params={"max_tokens": 3, "temperature": 0.0})
-    assert [isinstance(one, str) for one in asked["continuation"]] == [True, True]
-    assert np.isfinite(asked["bits"]).all()
+    predicted = loaded.predict(pd.DataFrame({"text": LINES}), params={"max_tokens": 3, "temperature": 0.0})
+    assert [isinstance(one, str) for one in predicted["continuation"]] == [True, True]
+    assert np.isfinite(predicted["bits"]).all()

@@ -57,7 +57,7 @@ def log(work: TrackedJob, rows: list[dict[str, Any]]) -> None:
 def test_jobs_that_begin_at_once_name_the_same_data() -> None:
     """MLflow's own look before it writes lets the database refuse one of them."""
     client, experiments = store.prepare(["language models"])
-    together = threading.Barrier(3)
+    barrier = threading.Barrier(3)
 
     def begin(_: int) -> list[str]:
         opened = []
@@ -65,13 +65,13 @@ def test_jobs_that_begin_at_once_name_the_same_data() -> None:
             inputs = {name: (Path("data/tokens/text"), f"{name}-{round_}") for name in ("train", "validation")}
             job = SimpleNamespace(stage="evaluate_lm", inputs=inputs)
             opened.append(client.create_run(experiments["language models"]).info.run_id)
-            together.wait(timeout=60)
+            barrier.wait(timeout=60)
             _log_datasets(client, opened[-1], job)  # type: ignore[arg-type]
         return opened
 
     with ThreadPoolExecutor(3) as pool:
-        made = [run for runs_of_one in pool.map(begin, range(3)) for run in runs_of_one]
-    assert {len(client.get_run(run).inputs.dataset_inputs) for run in made} == {2}
+        run_ids = [run for runs_of_one in pool.map(begin, range(3)) for run in runs_of_one]
+    assert {len(client.get_run(run).inputs.dataset_inputs) for run in run_ids} == {2}
 
 
 def test_an_interrupted_training_goes_on_in_its_run(checkout: Path, job: Any) -> None:
@@ -250,15 +250,15 @@ def test_the_run_of_a_killed_job_that_is_not_run_again_is_ended_when_the_store_i
 
 def test_only_the_dead_of_this_place_are_ended(job: Any) -> None:
     client, experiments = store.prepare(["language models"])
-    node, place, pid, start = processes.this_process().split()
+    node, namespace, pid, start = processes.this_process().split()
     gone = subprocess.Popen(["true"])
     gone.wait()
     named = {
-        "itself": (f"{node} {place} {pid} {start}", "RUNNING"),
-        "another process with its number": (f"{node} {place} {pid} {start}0", "KILLED"),
-        "no such process": (f"{node} {place} {gone.pid} {start}", "KILLED"),
+        "itself": (f"{node} {namespace} {pid} {start}", "RUNNING"),
+        "another process with its number": (f"{node} {namespace} {pid} {start}0", "KILLED"),
+        "no such process": (f"{node} {namespace} {gone.pid} {start}", "KILLED"),
         "another host": (f"elsewhere 0badcafe {gone.pid} {start}", "RUNNING"),
-        "nonsense": (f"{place}", "RUNNING"),
+        "nonsense": (f"{namespace}", "RUNNING"),
     }
     for name, (process, _) in named.items():
         tags = {"process": process, "mlflow.runName": name}
@@ -313,11 +313,11 @@ def test_what_the_run_says_of_its_job(checkout: Path, job: Any) -> None:
     )
     assert evaluated.data.metrics == {"perplexity": 9.5, "words": 3.0}
     assert trained.data.metrics == {"seconds": 2.0, "test_perplexity": 9.5}
-    [made] = trained.outputs.model_outputs
-    model = client.get_logged_model(made.model_id)
+    [output] = trained.outputs.model_outputs
+    model = client.get_logged_model(output.model_id)
     assert (model.name, model.tags["folder"], str(model.status)) == ("lstm", str(folder), "READY")
     assert {metric.key: metric.value for metric in model.metrics} == trained.data.metrics
-    assert [used.model_id for used in evaluated.inputs.model_inputs] == [made.model_id]
+    assert [used.model_id for used in evaluated.inputs.model_inputs] == [output.model_id]
     assert stored_file(trained.info.run_id, "timed.json") == {"a": 1}
     experiment = client.get_experiment(trained.info.experiment_id)
     assert experiment.tags["mlflow.experimentKind"] == "custom_model_development"
@@ -329,19 +329,19 @@ def test_settings_of_every_file_have_names_that_mlflow_takes(family: str) -> Non
 
     for file in [params.conf_file(family, name) for name in params.conf_names(family)]:
         rung = {key: value for key, value in yaml.safe_load(file.read_text()).items() if key != "defaults"}
-        said = run_facts.parameters(run_facts.Job(family, "stage", {family: rung, "seed": 1}, "f", {}))
-        for name in said:
+        parameters = run_facts.parameters(run_facts.Job(family, "stage", {family: rung, "seed": 1}, "f", {}))
+        for name in parameters:
             _validate_param_name(name)
-        assert said["rung"] == file.stem
+        assert parameters["rung"] == file.stem
 
 
 def test_an_artefact_does_not_say_which_engine_read_the_corpus(job: Any) -> None:
     """Its bytes are the same on all."""
-    said = []
+    provenances = []
     for engine in ({"kind": "local"}, {"kind": "dask"}):
         with tracked_job("train_lm", job(engine=engine, memory="4GB"), {}) as work:
-            said.append(work.provenance)
-    assert said[0] == said[1] and said[0]["settings"]["seed"] == 1
+            provenances.append(work.provenance)
+    assert provenances[0] == provenances[1] and provenances[0]["settings"]["seed"] == 1
 
 
 def test_scores_are_added_once(checkout: Path, job: Any) -> None:
@@ -433,11 +433,13 @@ def test_a_plain_dvc_repro_is_found_among_the_processes_above(tmp_path: Path) ->
     program.chmod(0o755)
     environment = os.environ | {"DVC_STAGE": "train_lm@gpt", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     environment.pop(processes.REPRO, None)
-    said = [
+    outputs = [
         subprocess.run([str(program)], env=environment, capture_output=True, text=True, check=True).stdout.split("\n")
         for _ in range(2)
     ]
-    assert said[0][0] == said[0][1] != said[1][0] == said[1][1] and all(one[0].endswith(")") for one in said)
+    assert outputs[0][0] == outputs[0][1] != outputs[1][0] == outputs[1][1] and all(
+        one[0].endswith(")") for one in outputs
+    )
 
 
 def test_an_experiment_is_made_with_its_first_run(tmp_path: Path, job: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,8 +32,8 @@ ADMIN = {"MLFLOW_TRACKING_USERNAME": "admin", "MLFLOW_TRACKING_PASSWORD": "anoth
 
 def program(name: str) -> str:
     """A program of PostgreSQL, which Debian keeps out of the path."""
-    places = [shutil.which(name), *map(str, sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True))]
-    found = next((place for place in places if place), None)
+    paths = [shutil.which(name), *map(str, sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True))]
+    found = next((path for path in paths if path), None)
     if found is None:
         pytest.skip(f"{name} is not installed (apt-get install postgresql)")
     return found
@@ -60,7 +60,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     (folder / "password").write_text("p")
     (folder / "password").chmod(0o644)
     options: dict[str, Any] = {"cwd": folder, "stdout": subprocess.DEVNULL} | other
-    made = [
+    init_command = [
         initdb,
         "-D",
         data,
@@ -74,7 +74,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "UTF8",
         "--no-sync",
     ]
-    subprocess.run(made, check=True, **options)
+    subprocess.run(init_command, check=True, **options)
     command = [postgres, "-D", data, "-p", str(port), "-k", str(folder), "-h", "127.0.0.1"]
     server = subprocess.Popen(command, stderr=subprocess.DEVNULL, **options)
     try:
@@ -176,8 +176,8 @@ def counted(address: str) -> tuple[int, int, int]:
 def all_written(address: str, home: Path, **user: str) -> None:
     writers = [write(address, home, number, **user) for number in range(WRITERS)]
     for writer in writers:
-        said, _ = writer.communicate()
-        assert writer.returncode == 0 and "warning" not in said, said
+        output, _ = writer.communicate()
+        assert writer.returncode == 0 and "warning" not in output, output
 
 
 WHOLE = WRITERS * EACH, WRITERS * EACH, WRITERS * EACH * POINTS
@@ -193,8 +193,8 @@ def test_a_server_with_passwords_before_postgresql_loses_nothing(
     client = get_app_client("basic-auth", tracking_uri=server)
     client.create_user(USER["MLFLOW_TRACKING_USERNAME"], USER["MLFLOW_TRACKING_PASSWORD"])
     refused = write(server, tmp_path, 0, **USER | {"MLFLOW_TRACKING_PASSWORD": "a guess"})
-    said, _ = refused.communicate()
-    assert refused.returncode != 0 and "tracking store cannot be used" in said and "401" in said, said
+    output, _ = refused.communicate()
+    assert refused.returncode != 0 and "tracking store cannot be used" in output and "401" in output, output
     all_written(server, tmp_path, **USER)
     for key, value in USER.items():
         monkeypatch.setenv(key, value)
