@@ -77,8 +77,8 @@ def test_names_that_lead_elsewhere_are_refused_wherever_a_user_writes_one(tmp_pa
             with pytest.raises(ValueError, match="a name has letters"):
                 params.schema().model_validate(base | change)
         for family in families().values():
-            growth = {"base": "lm/gpt"} | ({"reads": "data/preferences/sft"} if family.beside else {})
-            listed = {wrong: growth} if family.bases else [wrong]
+            entry = {"base": "lm/gpt"} | ({"reads": "data/preferences/sft"} if family.beside else {})
+            listed = {wrong: entry} if family.bases else [wrong]
             chosen = params.schema().model_validate(base | {family.listed: listed})
             found = checks.name_problems(chosen)
             assert any(f"{wrong!r} is not a choice" in line for line in found), (family.name, wrong)
@@ -218,7 +218,7 @@ CASES = {
 def test_bad_files(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    content, said = CASES[case]
+    content, parts = CASES[case]
     path = tmp_path / "no_such_file"
     if content is not None:
         path = tmp_path / "text.txt"
@@ -227,7 +227,7 @@ def test_bad_files(
     code = corpus(path, out, monkeypatch, "corpus.source.max_line_bytes=1000000")
     message = capsys.readouterr().err
     assert code == 2, message
-    for part in said:
+    for part in parts:
         assert part in message, message
     assert not list(out.rglob("*.parquet"))
     assert not [file for file in out.rglob("*") if "partial" in file.name]
@@ -243,14 +243,14 @@ LABELLED = {
 def test_bad_labelled_files(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    choice, content, said = LABELLED[name]
+    choice, content, parts = LABELLED[name]
     side = choice.partition("=")[0]
     (tmp_path / "input").mkdir()
     (tmp_path / "input" / name).write_text(content)
     paths = f"paths.{side}='{tmp_path / 'input'}'"
     assert run_stage("corpus", tmp_path / "out", monkeypatch, choice, paths, f"side={side}") == 2
     message = capsys.readouterr().err
-    for part in said:
+    for part in parts:
         assert part in message, message
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
@@ -290,8 +290,8 @@ def test_a_stage_says_what_it_does_and_how_far_it_is(
     monkeypatch.setattr("langladder.ground.progress.FIRST", 0.01)
     monkeypatch.setattr("langladder.ground.progress.EVERY", 0.02)
     assert run_stage("corpus", tmp_path / "out", monkeypatch, "corpus=microworld", "size=tiny", "debug=fast") == 0
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("… corpus")]
-    assert any(re.search(r"drawing train: [\d,]+ of [\d,]+ shards \(\d+%\)", line) for line in said), said
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("… corpus")]
+    assert any(re.search(r"drawing train: [\d,]+ of [\d,]+ shards \(\d+%\)", line) for line in lines), lines
     assert not progress._always.tasks  # all of it is over
 
 
@@ -345,7 +345,7 @@ def test_an_interrupt_and_too_little_memory_are_one_sentence(
         MemoryError("Unable to\nallocate 9 TiB"): (2, r"corpus: not enough memory \(Unable to allocate 9 TiB\); .*\n"),
         RuntimeError(of_torch): (2, r"corpus: not enough memory \(\[enforce fail .*\n"),
     }
-    for error, (code, said) in errors.items():
+    for error, (code, pattern) in errors.items():
 
         def fails(*_: object, error: BaseException = error, **__: object) -> None:
             raise error
@@ -353,7 +353,7 @@ def test_an_interrupt_and_too_little_memory_are_one_sentence(
         monkeypatch.setattr(RowGroups, "add", fails)
         assert corpus(path, tmp_path / "out", monkeypatch) == code
         lines = [line for line in capsys.readouterr().err.splitlines(keepends=True) if not line.startswith("… ")]
-        assert len(lines) == 1 and re.fullmatch(said, lines[0]), lines
+        assert len(lines) == 1 and re.fullmatch(pattern, lines[0]), lines
     left = [file.name for file in (tmp_path / "out").rglob("*") if file.is_file()]
     assert left in ([], ["corpus.log"])
     monkeypatch.setattr(RowGroups, "add", lambda *_: 1 / 0)  # our own mistakes keep their traceback
@@ -383,20 +383,20 @@ WRONG_NAMES = [
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "parts"),
     [*WRONG_NAMES[:5], *(pytest.param(*one, marks=pytest.mark.long) for one in WRONG_NAMES[5:])],
     ids=str,
 )
 def test_wrong_names_on_the_command_line_are_refused_in_our_words(
     arguments: list[str],
-    said: list[str],
+    parts: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
 ) -> None:
     assert run_stage("train_lm", tmp_path, monkeypatch, *arguments) == 2
     message = capsys.readouterr().err
-    for part in said:
+    for part in parts:
         assert part in message, message
     assert "Traceback" not in message and "HYDRA_FULL_ERROR" not in message
 
@@ -431,8 +431,8 @@ def test_a_run_folder_that_cannot_be_made_is_one_sentence(
     assert f"{tmp_path}/file is a file, not a folder; set hydra.run.dir=" in capsys.readouterr().err
     monkeypatch.setattr("os.access", lambda *_: False)  # as on a disk that is read-only
     assert run_stage("corpus", tmp_path / "run", monkeypatch) == 2
-    told = capsys.readouterr().err
-    assert f"{tmp_path} cannot be written (read-only, or no permission)" in told and told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert f"{tmp_path} cannot be written (read-only, or no permission)" in message and message.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

@@ -77,11 +77,11 @@ def test_a_lost_worker_s_job_runs_again_and_its_first_command_does_not_go_on(
     killer.start()
     failed = parallel.run_all(NEEDS, 1, slots=2)
     killer.join()
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert failed == ["d"] and not (tmp_path / "e").exists()
     assert (tmp_path / "log").read_text().split() == ["begun", "begun", "ended"]
     assert (tmp_path / "c").read_text() == "none\n"  # so that a stage begins no cluster of its own there
-    assert "broken" in said and "exit code" in said
+    assert "broken" in output and "exit code" in output
     assert all(name in (tmp_path / "dvc.lock").read_text() for name in ("a:", "b:", "c:"))
     assert run(tmp_path, "dvc", "status", "a", "b", "c").strip() == "Data and pipelines are up to date."
 
@@ -114,11 +114,11 @@ def test_a_command_s_code_and_lines_come_back(client: Any, tmp_path: Path) -> No
     from langladder.engine import dask
 
     lines = dask.run(client, "x", "echo one; echo $PLACE; pwd; exit 4", tmp_path, {"PLACE": "two"})
-    said = []
+    printed = []
     with pytest.raises(StopIteration) as end:
         while True:
-            said.append(next(lines))
-    assert (said, end.value.value) == (["one", "two", str(tmp_path)], 4)
+            printed.append(next(lines))
+    assert (printed, end.value.value) == (["one", "two", str(tmp_path)], 4)
     assert "cannot access" in "".join(dask.run(client, "x", "true", tmp_path / "not there", {}))
 
 
@@ -137,8 +137,8 @@ def test_a_command_that_nobody_waits_for_ends(client: Any, tmp_path: Path) -> No
 def test_what_is_asked_of_a_worker_is_only_what_some_worker_has(client: Any, tmp_path: Path) -> None:
     for name, text in (("gpt", "training: {lr: 1}"), ("cpu", "training: {accelerator: cpu}"), ("counted", "model: {}")):
         (tmp_path / "resolved" / "train_lm").mkdir(parents=True, exist_ok=True)
-        aside = "" if "training" in text else "\naside: {engine: {kind: dask}}"
-        (tmp_path / "resolved" / "train_lm" / f"{name}.yaml").write_text(f"lm: {{{text}}}{aside}\n")
+        unwatched = "" if "training" in text else "\naside: {engine: {kind: dask}}"
+        (tmp_path / "resolved" / "train_lm" / f"{name}.yaml").write_text(f"lm: {{{text}}}{unwatched}\n")
     assert clusters.needs(client, "train_lm@gpt", tmp_path) == {}
 
     def workers(**_: Any) -> Any:

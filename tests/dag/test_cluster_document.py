@@ -35,8 +35,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def said(project: Path) -> Iterator[dict[str, str]]:
-    """What each command has said; what was begun in the background is ended."""
+def printed(project: Path) -> Iterator[dict[str, str]]:
+    """What each command printed; what was begun in the background is ended."""
     answers, behind = dict[str, str](), list[subprocess.Popen[bytes]]()
     try:
         for command in commands():
@@ -72,12 +72,12 @@ def wait_for_the_port(command: str) -> None:
 
 def wait_for_the_queue(project: Path) -> None:
     """Both experiments are seen to run at the same time, and to succeed."""
-    together, deadline = 0, time.monotonic() + 900
+    most_running, deadline = 0, time.monotonic() + 900
     while time.monotonic() < deadline:
         status = run(project, "dvc", "queue", "status")
-        together = max(together, len(re.findall(r"\bRunning\b", status)))
+        most_running = max(most_running, len(re.findall(r"\bRunning\b", status)))
         if not re.search(r"Queued|Running", status):
-            assert status.count("Success") == 2 and together == 2, status
+            assert status.count("Success") == 2 and most_running == 2, status
             return
         time.sleep(2)
     raise AssertionError(run(project, "dvc", "queue", "status"))
@@ -87,23 +87,25 @@ def folders(project: Path) -> list[Path]:
     return sorted((project / "multirun" / "train_lm").iterdir())
 
 
-@pytest.mark.usefixtures("said")
+@pytest.mark.usefixtures("printed")
 def test_launchers_make_what_a_sweep_makes(project: Path) -> None:
     processes, _, slurm = folders(project)
-    made = sorted(file.parent for file in processes.glob("*/models/lm/*/model.safetensors"))
-    assert [folder.name for folder in made] == ["gpt", "lstm"]  # of seed 2; the DAG had made those of seed 1 before
-    assert all("seed=2" in str(folder) for folder in made)
+    models = sorted(file.parent for file in processes.glob("*/models/lm/*/model.safetensors"))
+    assert [folder.name for folder in models] == ["gpt", "lstm"]  # of seed 2; the DAG had made those of seed 1 before
+    assert all("seed=2" in str(folder) for folder in models)
     assert len(list(slurm.glob("*/models/lm/*/model.safetensors"))) == 2
     plain = "python -m pipeline.train lm lm=lstm seed=2 hydra.run.dir=outputs/plain"
     run(project, *plain.split())
-    one, other = (next(place.glob("**/lm/lstm/model.safetensors")) for place in (project / "outputs/plain", processes))
+    one, other = (
+        next(folder.glob("**/lm/lstm/model.safetensors")) for folder in (project / "outputs/plain", processes)
+    )
     assert one.read_bytes() == other.read_bytes()
 
 
 def test_a_search_finds_the_best_of_its_points_and_passes_over_what_has_finished(
-    said: dict[str, str], project: Path
+    printed: dict[str, str], project: Path
 ) -> None:
-    command = next(command for command in said if "sweeper=search" in command)
+    command = next(command for command in printed if "sweeper=search" in command)
     found = yaml.safe_load((folders(project)[1] / "optimization_results.yaml").read_text())
     figures = [yaml.safe_load(file.read_text()) for file in folders(project)[1].glob("*/metrics/train_lm/lstm.json")]
     assert len(figures) == 3
@@ -114,11 +116,11 @@ def test_a_search_finds_the_best_of_its_points_and_passes_over_what_has_finished
     assert "objective: nonsense is not a figure of this job; set objective=… to one of" in other
 
 
-def test_jobs_ran_on_the_cluster(said: dict[str, str]) -> None:
-    assert "jobs of rungs run on tcp://127.0.0.1:18786, 2 at a time" in said["python -m pipeline.parallel train_lm"]
+def test_jobs_ran_on_the_cluster(printed: dict[str, str]) -> None:
+    assert "jobs of rungs run on tcp://127.0.0.1:18786, 2 at a time" in printed["python -m pipeline.parallel train_lm"]
 
 
-@pytest.mark.usefixtures("said")
+@pytest.mark.usefixtures("printed")
 def test_the_server_has_the_run(project: Path) -> None:
     from mlflow import MlflowClient
 

@@ -121,12 +121,12 @@ def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.Monkey
     elif group in params.LIGHTNING:
         resolve(chosen(**{group: [name] if group in ("callbacks", "logger") else name}))
     else:
-        job, *place = READ_BY[group]
-        override = f"+{group}@{'.'.join(place)}={name}" if group == "training" else f"{group}={name}"
+        job, *keys = READ_BY[group]
+        override = f"+{group}@{'.'.join(keys)}={name}" if group == "training" else f"{group}={name}"
         monkeypatch.setattr(compose, "compose", _with(override))
         readers = {"preferences": INSTRUCTED, "scenes": {"captioners": ["lstm"]}, "speech": {"transcribers": ["ctc"]}}
         values = resolve(chosen(lms=["gpt"], **readers.get(group, {})))[job]
-        for key in place:
+        for key in keys:
             values = values[key]
         stated = yaml.safe_load((ROOT / "conf" / file).read_text())
         for key in ("checkpoint_every", "devices", "nodes", "strategy", "compile", "logger"):
@@ -199,11 +199,11 @@ def test_how_an_encoder_is_judged_does_not_train_it_anew() -> None:
 def test_rungs_composed_together_are_as_each_alone() -> None:
     """With debug=fast, which changes sizes that rungs refer to."""
     those = chosen(debug="fast", lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], claims=["gradient_flow"])
-    together, alone = Compositions.prepared(those), Compositions.prepared(those)
-    assert {("lm", "lstm"), ("lm", "gpt"), ("claim", "gradient_flow")} <= together._raw.keys()
+    batch, alone = Compositions.prepared(those), Compositions.prepared(those)
+    assert {("lm", "lstm"), ("lm", "gpt"), ("claim", "gradient_flow")} <= batch._raw.keys()
     alone._raw = {}
     for job in plan.jobs(those):
-        assert together.job(job) == alone.job(job)
+        assert batch.job(job) == alone.job(job)
 
 
 @pytest.mark.long
@@ -222,7 +222,7 @@ def test_a_file_of_debug_may_change_the_rungs_of_a_family(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
-    ("key", "path", "said"),
+    ("key", "path", "message"),
     [
         ("text", ".", "the project itself"),
         ("text", "", "the project itself"),
@@ -237,7 +237,7 @@ def test_a_file_of_debug_may_change_the_rungs_of_a_family(tmp_path: Path, monkey
     ],
 )
 def test_files_from_outside_are_outside(
-    key: str, path: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    key: str, path: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What lies in an output folder vanishes when DVC makes it anew; the project itself holds its own outputs."""
     (tmp_path / "input").mkdir()
@@ -246,7 +246,7 @@ def test_files_from_outside_are_outside(
     monkeypatch.setattr(params, "ROOT", tmp_path)
     paths = BASE.paths.model_dump()
     params.Paths.model_validate(paths | {"vectors": "models/embedding/svd", "text": str(tmp_path.parent / "other")})
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         params.Paths.model_validate(paths | {key: path})
 
 
@@ -353,12 +353,12 @@ def batches() -> list[list[int]]:
     for number, (changes, _) in enumerate(BAD_VALUES):
         own = {(family, rung) for family in changes if family in families() for rung in changes[family]}
         alone = len(own) != 1 or len(changes) != 1
-        place = next((i for i, taken in enumerate(rungs) if taken and not alone and not own & taken), len(found))
-        if place == len(found):
+        index = next((i for i, members in enumerate(rungs) if members and not alone and not own & members), len(found))
+        if index == len(found):
             found.append([])
             rungs.append(set())
-        found[place].append(number)
-        rungs[place] |= set() if alone else own
+        found[index].append(number)
+        rungs[index] |= set() if alone else own
     return found
 
 
@@ -377,13 +377,13 @@ def refused_together(numbers: tuple[int, ...]) -> str:
     ids=lambda value: "-".join(str(part)[:50] for part in BAD_VALUES[value]) if isinstance(value, int) else "",
 )
 def test_bad_values_are_refused_with_key_value_allowed_and_file(numbers: tuple[int, ...], number: int) -> None:
-    message, said = refused_together(numbers), BAD_VALUES[number][1]
+    message, parts = refused_together(numbers), BAD_VALUES[number][1]
     lines = message.splitlines() if len(numbers) > 1 else [message]
-    assert any(all(part in line for part in said) for line in lines), message
+    assert any(all(part in line for part in parts) for line in lines), message
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "parts"),
     [
         (["filter.quality.good.path=/far/good"], ["filter.quality.good.path", "/far/good", "paths.filter"]),
         (["filter.quality.good.path=input/filter/../text"], ["input/filter/../text", "paths.filter"]),
@@ -393,11 +393,11 @@ def test_bad_values_are_refused_with_key_value_allowed_and_file(numbers: tuple[i
     ids=str,
 )
 def test_a_filter_reads_what_dvc_watches_and_bad_settings_are_refused(
-    changes: list[str], said: list[str], monkeypatch: pytest.MonkeyPatch
+    changes: list[str], parts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compose, "compose", _with(*changes))
     message = problems(filter="gpt3", lms=["kneser_ney"])
-    for part in said:
+    for part in parts:
         assert part in message, message
 
 
@@ -495,11 +495,11 @@ def test_a_bleu_tokenizer_without_its_package_is_refused(monkeypatch: pytest.Mon
 
 
 def _with(*extra):
-    return lambda name, given: hydra.compose(name, [*given, *extra])
+    return lambda name, overrides: hydra.compose(name, [*overrides, *extra])
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "parts"),
     [
         ("seed: abc", ["seed", "'abc'", "integer", "params.yaml"]),
         ("seed: -1", ["seed", "-1", "params.yaml"]),
@@ -545,7 +545,7 @@ def _with(*extra):
         (f"given: {{mine: {'x' * 5000}}}", ["given.mine", "not a valid path on this system"]),
     ],
 )
-def test_params_are_checked(text: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_params_are_checked(text: str, parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = yaml.safe_load((ROOT / "params.yaml").read_text())
     key = text.partition(":")[0]
     rest = yaml.safe_dump({k: v for k, v in values.items() if k != key})
@@ -553,7 +553,7 @@ def test_params_are_checked(text: str, said: list[str], tmp_path: Path, monkeypa
     monkeypatch.setattr(params, "ROOT", tmp_path)
     with pytest.raises(InputError) as error:
         params.load()
-    for part in said:
+    for part in parts:
         assert part in str(error.value)
 
 
@@ -592,16 +592,16 @@ def test_the_plan_is_that_of_dvc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "parts"),
     [
         ({"lm": {"gpt": {"model": [1]}}}, ["lm.gpt", "conf/lm/gpt.yaml"]),
         ({"lms": ["x" * 5000]}, ["lms", "is not a choice"]),
     ],
 )
-def test_what_hydra_cannot_take_is_one_short_line(changes: dict[str, Any], said: list[str]) -> None:
+def test_what_hydra_cannot_take_is_one_short_line(changes: dict[str, Any], parts: list[str]) -> None:
     with pytest.raises(InputError) as error:
         resolve(chosen(**{"lms": ["gpt"]} | changes))
-    assert all(part in str(error.value) for part in said), str(error.value)
+    assert all(part in str(error.value) for part in parts), str(error.value)
     assert max(map(len, str(error.value).splitlines())) < 1000
 
 

@@ -10,7 +10,7 @@ from pipeline.settings.titles import file_name
 
 
 @pytest.mark.parametrize(
-    ("files", "said", "name"),
+    ("files", "path", "name"),
     [
         (["novels.txt"], "novels.txt", "novels"),
         (["zh/wiki.jsonl.gz"], "zh/wiki.jsonl.gz", "wiki"),
@@ -21,11 +21,11 @@ from pipeline.settings.titles import file_name
         ([], "gone/there.txt", "there"),
     ],
 )
-def test_own_files_name_the_corpus(tmp_path: Path, files: list[str], said: str, name: str) -> None:
+def test_own_files_name_the_corpus(tmp_path: Path, files: list[str], path: str, name: str) -> None:
     for file in files:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).touch()
-    assert file_name(tmp_path / said, said) == name
+    assert file_name(tmp_path / path, path) == name
 
 
 @pytest.mark.parametrize(

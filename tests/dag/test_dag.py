@@ -83,16 +83,18 @@ def test_repro_makes_everything(project: Path) -> None:
     assert {"classifier_accuracy.json", "claim_outcome.json"} <= {Path(file).name for file in listed}
     assert "<svg" in (project / "reports" / "plots" / "ladder.svg").read_text()
     timings = project / "reports" / "timings.json"
-    told = timings.read_bytes()
-    assert json.loads(told)["ladder"] == ladder_id(ladder) and json.loads(told)["rungs"]["lm/lstm"]["seconds"] > 0
+    content = timings.read_bytes()
+    assert json.loads(content)["ladder"] == ladder_id(ladder) and json.loads(content)["rungs"]["lm/lstm"]["seconds"] > 0
     timings.unlink()
     assert "perplexity" in run(project, "python", "-m", "pipeline.summary").lower()
     assert "| LSTM |" in run(project, "python", "-m", "pipeline.summary", "--markdown")
-    assert timings.read_bytes() == told
-    made = [path for top in ("data", "models", "metrics", "curves", "reports") for path in (project / top).rglob("*")]
+    assert timings.read_bytes() == content
+    outputs = [
+        path for top in ("data", "models", "metrics", "curves", "reports") for path in (project / top).rglob("*")
+    ]
     (project / "umask").touch()
     usual = (project / "umask").stat().st_mode
-    assert [path for path in made if path.is_file() and path.stat().st_mode != usual] == []
+    assert [path for path in outputs if path.is_file() and path.stat().st_mode != usual] == []
     (project / "umask").unlink()
 
 

@@ -40,9 +40,9 @@ def test_a_worker_is_killed_and_dvc_lock_is_that_of_one_machine(tmp_path: Path) 
     run(folder, *COMMAND)
     alone = yaml.safe_load((folder / "dvc.lock").read_text())["stages"]
     model = (folder / "models" / "lm" / "lstm" / "model.safetensors").read_bytes()
-    for made in ("dvc.lock", ".dvc/cache", "data", "models", "metrics", "curves", "reports", "mlflow.db"):
-        place = folder / made
-        shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
+    for name in ("dvc.lock", ".dvc/cache", "data", "models", "metrics", "curves", "reports", "mlflow.db"):
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     edit(folder / "params.yaml", "engine: local", "engine: dask")
 
     log = tmp_path / "said.log"
@@ -54,9 +54,9 @@ def test_a_worker_is_killed_and_dvc_lock_is_that_of_one_machine(tmp_path: Path) 
         time.sleep(0.05)
     if killed:
         os.kill(killed, signal.SIGKILL)
-    code, said = process.wait(), log.read_text()
-    assert killed and code == 0, said
-    assert "jobs of rungs run on tcp://" in said and "the worker was lost" in said, said
+    code, printed = process.wait(), log.read_text()
+    assert killed and code == 0, printed
+    assert "jobs of rungs run on tcp://" in printed and "the worker was lost" in printed, printed
     there = yaml.safe_load((folder / "dvc.lock").read_text())["stages"]
-    assert alone | {"resolve": there["resolve"]} == there, said  # which has seen another engine
+    assert alone | {"resolve": there["resolve"]} == there, printed  # which has seen another engine
     assert (folder / "models" / "lm" / "lstm" / "model.safetensors").read_bytes() == model

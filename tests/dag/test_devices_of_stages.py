@@ -62,8 +62,8 @@ def test_two_processes_leave_what_one_leaves_and_one_run(project: Path) -> None:
     run(project, sys.executable, "-m", *LM)
     losses = [float(row) for row in re.findall(r"^\d+,([\d.]+),", left(project)[1].decode(), re.M)]
     edit(project / DEVICES, "lm.training.devices: 1", "lm.training.devices: 2")
-    said = run(project, sys.executable, "-m", *LM)
-    assert said.count("train_lm gpt: ") <= 2 and runs(project) == ["FINISHED"] * 2, said
+    output = run(project, sys.executable, "-m", *LM)
+    assert output.count("train_lm gpt: ") <= 2 and runs(project) == ["FINISHED"] * 2, output
     two = left(project)
     found = [float(row) for row in re.findall(r"^\d+,([\d.]+),", two[1].decode(), re.M)]
     assert losses and found == pytest.approx(losses, rel=1e-5)
@@ -111,10 +111,10 @@ def test_a_process_that_dies_ends_the_training(project: Path, monkeypatch: pytes
     (project / "sitecustomize.py").write_text("import os\nif os.environ.get('RANK') == '1':\n    os._exit(3)\n")
     monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", str(project))  # where Python looks for it as it begins
     try:
-        said = run(project, sys.executable, "-m", *LM, check=False)
+        output = run(project, sys.executable, "-m", *LM, check=False)
     finally:
         (project / "sitecustomize.py").unlink()
-    assert "process 1 of the training ended with 3" in said
+    assert "process 1 of the training ended with 3" in output
 
 
 def test_a_stage_starts_processes_on_its_own_machine_only() -> None:
@@ -134,8 +134,8 @@ def test_one_process_is_no_matter() -> None:
 
 
 def test_slurm_says_which_process_this_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = {"NTASKS": "8", "PROCID": "5", "LOCALID": "1", "JOB_ID": "31234"}
-    for name, value in said.items():
+    variables = {"NTASKS": "8", "PROCID": "5", "LOCALID": "1", "JOB_ID": "31234"}
+    for name, value in variables.items():
         monkeypatch.setenv(f"SLURM_{name}", value)
     assert ranks() == Ranks()  # a batch script, before srun
     for name, value in {"NUM_TASKS": "8", "NUM_NODES": "2", "NODELIST": "node[07-08]"}.items():

@@ -59,7 +59,7 @@ def test_a_chain_is_made_in_order(project: Path) -> None:
 
 def test_the_chain_is_told_down_to_the_corpus(project: Path) -> None:
     output = run(project, "python", "-m", "pipeline.runs", "lineage", "models/tune/second")
-    told = [
+    lines = [
         "tune/second",
         "starts from tune/first",
         "starts from lm/lstm",
@@ -67,8 +67,8 @@ def test_the_chain_is_told_down_to_the_corpus(project: Path) -> None:
         "clean@text",
         "corpus@text",
     ]
-    places = [output.index(part) for part in told]
-    assert places == sorted(places)
+    positions = [output.index(part) for part in lines]
+    assert positions == sorted(positions)
 
 
 def test_runs_carry_their_base_and_evaluations_lead_to_the_artefact(project: Path) -> None:
@@ -77,10 +77,10 @@ def test_runs_carry_their_base_and_evaluations_lead_to_the_artefact(project: Pat
     client = MlflowClient(f"sqlite:///{project / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("language models")
     found = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
-    grown, judged = found["fine_tune second"], found["evaluate_tune second"]
-    assert grown.data.tags["base"] == "tune/first"
-    assert grown.data.tags["base_fingerprint"] == provenance(project, "tune/first")["fingerprint"]
-    for one in (grown, judged):
+    tuned, judged = found["fine_tune second"], found["evaluate_tune second"]
+    assert tuned.data.tags["base"] == "tune/first"
+    assert tuned.data.tags["base_fingerprint"] == provenance(project, "tune/first")["fingerprint"]
+    for one in (tuned, judged):
         output = run(project, "python", "-m", "pipeline.runs", "artefact", one.info.run_id)
         assert output.strip().endswith("models/tune/second")
 

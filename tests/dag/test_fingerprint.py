@@ -59,7 +59,7 @@ def opened(
 def dependencies(stage: str, settings: dict[str, Any], paths: dict[str, str]) -> list[Path]:
     """What dvc.yaml says that the stage reads, settings aside; for the file of `watch`, what is noted in it."""
     family = STAGES[stage]
-    resolved, *said = DAG[stage].get("do", DAG[stage])["deps"]
+    resolved, *paths_read = DAG[stage].get("do", DAG[stage])["deps"]
     assert resolved.startswith(f"resolved/{stage}/")
     names = {f"item.{key}": str(settings[family].get(key)) for key in ("base", "reads")}
     names |= {"item.rung": RUNGS[family], "item.claim": RUNGS[family]}
@@ -67,12 +67,12 @@ def dependencies(stage: str, settings: dict[str, Any], paths: dict[str, str]) ->
         f"paths.{key}": value for key, value in paths.items()
     }
     for name, value in names.items():
-        said = [dependency.replace(f"${{{name}}}", value) for dependency in said]
-    if noted := f"data/watched/{family}/{RUNGS[family]}.json" in said:
-        said.remove(f"data/watched/{family}/{RUNGS[family]}.json")
-        said += families()[family].inputs(settings[family]).values()
+        paths_read = [dependency.replace(f"${{{name}}}", value) for dependency in paths_read]
+    if noted := f"data/watched/{family}/{RUNGS[family]}.json" in paths_read:
+        paths_read.remove(f"data/watched/{family}/{RUNGS[family]}.json")
+        paths_read += families()[family].inputs(settings[family]).values()
     assert noted == (family in DAG["watch"]["foreach"] and not stage.startswith("evaluate"))
-    return [Path(dependency) for dependency in said]
+    return [Path(dependency) for dependency in paths_read]
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_other_content_at_the_same_path_is_another_job(tmp_path: Path) -> None:
 
 def test_the_report_depends_on_all_that_shows_a_family() -> None:
     """Whose modules are named, not imported; what makes rungs does not."""
-    shown = {family.report_module for family in families().values() if family.report_module}
-    assert shown <= modules_of("report", {}) and "langladder.families.lm" in modules_of("report", {})
+    report_modules = {family.report_module for family in families().values() if family.report_module}
+    assert report_modules <= modules_of("report", {}) and "langladder.families.lm" in modules_of("report", {})
     assert not {module for module in modules_of("train_lm", {}) if module.startswith("langladder.families")}
 
 
@@ -145,8 +145,10 @@ def test_a_language_model_depends_on_no_format_of_vectors_and_a_count_on_no_trai
 def test_a_corpus_depends_on_what_makes_it_alone() -> None:
     """Mending the reader of files draws no text anew, nor the sound of a letter the text."""
     sources = {(side.name, kind): source for side in SIDES.values() for kind, source in side.sources.items()}
-    made = {key: modules_of("corpus", {"corpus": {"_maker_": one.function}}) for key, one in sources.items()}
-    for (side, kind), modules in made.items():
+    modules_of_sources = {
+        key: modules_of("corpus", {"corpus": {"_maker_": one.function}}) for key, one in sources.items()
+    }
+    for (side, kind), modules in modules_of_sources.items():
         reads = side in ("questions", "instructions")  # their rows stand in one module with those who read files
         drawn = kind in ("microworld", "stories")
         assert not drawn or reads or "langladder.text.read.files" not in modules, side

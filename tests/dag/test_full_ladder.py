@@ -95,7 +95,7 @@ def test_the_history_has_a_rung_for_each_step_and_no_others(project: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "parts"),
     [
         ("nothing", None, ["no ladder 'nothing'", "full, claims, english, history"]),
         ("mine", "sed: 3\nlms: [gpt]\n", ["conf/ladder/mine.yaml", "sed", "seed"]),
@@ -106,13 +106,13 @@ def test_the_history_has_a_rung_for_each_step_and_no_others(project: Path) -> No
         ("mine", "probes: [agreement]\nlms: []\n", ["conf/ladder/mine.yaml", "lms"]),
     ],
 )
-def test_a_ladder_that_cannot_be_is_refused(project: Path, name: str, text: str | None, said: list[str]) -> None:
+def test_a_ladder_that_cannot_be_is_refused(project: Path, name: str, text: str | None, parts: list[str]) -> None:
     file = project / "conf" / "ladder" / f"{name}.yaml"
     if text:
         file.write_text(text)
     output = run(project, sys.executable, "-m", "pipeline.ladder", name, check=False)
     file.unlink(missing_ok=True)
-    assert all(part in output for part in said) and "Traceback" not in output
+    assert all(part in output for part in parts) and "Traceback" not in output
     assert not (project / "ladders" / name).exists()
 
 
@@ -150,14 +150,14 @@ SETS = {
 }
 
 
-@pytest.mark.parametrize("place", [None, "sets"])
+@pytest.mark.parametrize("subfolder", [None, "sets"])
 def test_a_ladder_reads_the_public_sets_and_differs_in_what_its_file_has(
-    project: Path, tmp_path: Path, place: str | None, monkeypatch: pytest.MonkeyPatch
+    project: Path, tmp_path: Path, subfolder: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its paths are written out, as DVC needs them: those of LANGLADDER_DATA, or of input/ where it is not set."""
-    folder = tmp_path / place if place else project / "input"
+    folder = tmp_path / subfolder if subfolder else project / "input"
     monkeypatch.delitem(ENVIRONMENT, "LANGLADDER_DATA", raising=False)
-    if place:
+    if subfolder:
         monkeypatch.setitem(ENVIRONMENT, "LANGLADDER_DATA", str(folder))
     for name in SETS.values():
         (folder / name).mkdir(parents=True)
@@ -170,7 +170,7 @@ def test_a_ladder_reads_the_public_sets_and_differs_in_what_its_file_has(
     same = own.keys() - stated.keys()  # among them all rungs: the file lists none
     assert {key: listed[key] for key in same} == {key: own[key] for key in same} and listed["lms"]
     assert all(listed[key] == value for key, value in stated.items() if key != "paths")
-    written = folder if place else Path("input")
+    written = folder if subfolder else Path("input")
     assert {key: listed["paths"][key] for key in SETS} == {key: str(written / name) for key, name in SETS.items()}
     assert listed["paths"]["groups"] == own["paths"]["groups"]  # a path that the file does not have
 
@@ -182,11 +182,11 @@ def test_public_sets_that_are_absent_are_named_with_where_they_come_from(
     unset = run(project, sys.executable, "-m", "pipeline.ladder", "english", check=False)
     (tmp_path / "wikitext-2").mkdir()
     monkeypatch.setitem(ENVIRONMENT, "LANGLADDER_DATA", str(tmp_path))
-    elsewhere = run(project, sys.executable, "-m", "pipeline.ladder", "english", check=False)
-    for output, said in ((unset, "is not set, so input/ is read"), (elsewhere, f"LANGLADDER_DATA is '{tmp_path}'")):
-        assert said in output and "make data" in output and "docs/data.md" in output and "ud-ewt" in output
+    outside = run(project, sys.executable, "-m", "pipeline.ladder", "english", check=False)
+    for output, message in ((unset, "is not set, so input/ is read"), (outside, f"LANGLADDER_DATA is '{tmp_path}'")):
+        assert message in output and "make data" in output and "docs/data.md" in output and "ud-ewt" in output
         assert output.count("\n") == 1
-    assert "input/wikitext-2" in unset and "wikitext-2" not in elsewhere
+    assert "input/wikitext-2" in unset and "wikitext-2" not in outside
 
 
 def test_what_stands_in_a_links_place_is_left(project: Path) -> None:

@@ -62,7 +62,7 @@ def test_what_cannot_be_is_refused_before_anything_runs_all_at_once(tmp_path: Pa
         tagger_transfers={"bilstm_crf_skipgram": {"base": "given/mine"}},
         tunes={"gpt_longer": {"base": "given/gpt"}},
     )
-    for said in (
+    for part in (
         "classifier_transfers.bert_fine_tuned.base: 'given/gpt'",
         "it is a GPT, but a BERTClassifier starts from",
         "layers_transferred=9, but its base has 2 layers",
@@ -73,7 +73,7 @@ def test_what_cannot_be_is_refused_before_anything_runs_all_at_once(tmp_path: Pa
         "a RecurrentTagger starts with word vectors",
         "tunes.gpt_longer.base: 'given/gpt': the base of a rung of tune must be one of lm, tune, embedding",
     ):
-        assert said in message, message
+        assert part in message, message
 
 
 def test_a_folder_of_another_network_is_refused_with_its_file(tmp_path: Path) -> None:
@@ -88,20 +88,20 @@ def test_a_folder_of_another_network_is_refused_with_its_file(tmp_path: Path) ->
 def test_a_chain_ends_with_what_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its files' hashes, 'not trained here', and the same in the card of what grew from it; twice the same bytes."""
     folder_of(tmp_path / "theirs")
-    place = tmp_path / "models" / "given" / "mine"
-    for out in (place, tmp_path / "again"):
+    imported = tmp_path / "models" / "given" / "mine"
+    for out in (imported, tmp_path / "again"):
         import_model("mine", tmp_path / "theirs", out)
-    for file in sorted(place.iterdir()):
+    for file in sorted(imported.iterdir()):
         assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
-    assert BERT.load(place).vocab_size == Tokenizer.load(place / "tokenizer.json").full_vocab_size
-    (only,) = lineage.chain(place)
+    assert BERT.load(imported).vocab_size == Tokenizer.load(imported / "tokenizer.json").full_vocab_size
+    (only,) = lineage.chain(imported)
     assert only["rung"] == "given/mine" and only["title"] == "BERT, given, not trained here"
     assert {*only["inputs"]} == {"config.json", "model.safetensors", "vocab.txt"}
     assert [*lineage.data_behind("given", Path())] == []
     monkeypatch.setattr(lineage, "MODELS", tmp_path / "models")
     rung = {"name": "bert_fine_tuned", "title": "BERT, fine-tuned", "base": "given/mine"}
     about = {"fingerprint": "ab", "inputs": {"labels": "cd"}, "settings": {"classifier_transfer": rung}}
-    network, tokenizer = begin(BERTClassifier, settings_of(BERTClassifier), place, 2, seed=1)
+    network, tokenizer = begin(BERTClassifier, settings_of(BERTClassifier), imported, 2, seed=1)
     network.equip(SubwordUnits(tokenizer), ["no", "yes"]).save(tmp_path / "grown")
     (tmp_path / "grown" / "provenance.json").write_text(json.dumps(about | lineage.of_base(rung)))
     weights = only["inputs"]["model.safetensors"]
@@ -151,8 +151,8 @@ def edited(project: Path) -> None:
     done = ran(run(project, "dvc", "repro", goal))
     assert {"take@mine", "transfer_classifier@bert_fine_tuned", goal} <= done
     assert ran(run(project, "dvc", "repro", goal)) == set()
-    told = run(project, "python", "-m", "pipeline.runs", "lineage", "models/classifier_transfer/bert_fine_tuned")
-    assert "starts from given/mine  BERT, given, not trained here" in told and "read model.safetensors" in told
+    chain = run(project, "python", "-m", "pipeline.runs", "lineage", "models/classifier_transfer/bert_fine_tuned")
+    assert "starts from given/mine  BERT, given, not trained here" in chain and "read model.safetensors" in chain
     folder_of(project / "input" / "encoders" / "mine", context=64, dropout=0.2)
     assert ran(run(project, "dvc", "repro", goal)) == done & {"take@mine", "transfer_classifier@bert_fine_tuned", goal}
     assert yaml.safe_load((project / "params.yaml").read_text())["given"] == {"mine": "input/encoders/mine"}

@@ -45,7 +45,7 @@ def test_a_chain_is_allowed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "said"),
+    ("base", "parts"),
     [
         ("lm/gpd", ["tunes.gpt_longer.base: 'lm/gpd' is not listed in lms: kneser_ney, gpt", "params.yaml"]),
         ("lm/lstm", ["'lm/lstm' is not listed in lms"]),
@@ -57,14 +57,14 @@ def test_a_chain_is_allowed() -> None:
         ("gpt", ["tunes.gpt_longer.base", "'gpt'"]),
     ],
 )
-def test_a_base_that_cannot_be_is_refused(base: str, said: list[str]) -> None:
+def test_a_base_that_cannot_be_is_refused(base: str, parts: list[str]) -> None:
     if "/" not in base:  # params.yaml itself is not as it should be
         with pytest.raises(ValueError) as error:
             resolved(tunes={"gpt_longer": {"base": base}})
         message = str(error.value)
     else:
         message = refused(tunes={"gpt_longer": {"base": base}})
-    for part in said:
+    for part in parts:
         assert part in message
 
 
@@ -97,7 +97,7 @@ def test_a_base_that_speaks_other_tokens_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("base", "model", "said"),
+    ("base", "model", "parts"),
     [
         ("lm/kneser_ney", {}, ["it is a KneserNey", "a GPTClassifier starts from a GPT of the families lm and tune"]),
         ("embedding/skipgram", {}, ["it is a Word2Vec", "conf/classifier/gpt_fine_tuned.yaml"]),
@@ -106,13 +106,13 @@ def test_a_base_that_speaks_other_tokens_is_refused(monkeypatch: pytest.MonkeyPa
         ("tune/lstm_skipgram", {}, ["it is a RecurrentLM"]),
     ],
 )
-def test_a_network_that_cannot_be_fine_tuned_is_refused(base: str, model: dict[str, object], said: list[str]) -> None:
+def test_a_network_that_cannot_be_fine_tuned_is_refused(base: str, model: dict[str, object], parts: list[str]) -> None:
     message = refused(
         classifier_transfers={"gpt_fine_tuned": {"base": base}},
         classifier_transfer={"gpt_fine_tuned": {"model": model}},
         tunes={"lstm_skipgram": {"base": "embedding/skipgram"}},
     )
-    for part in said:
+    for part in parts:
         assert part in message
 
 
@@ -165,7 +165,7 @@ def test_preferences_are_wanted_where_a_rung_reads_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "parts"),
     [
         ({"aligns": {"ppo": PPO}}, ["aligns.ppo.reads", "'reward' is not listed in rewards"]),
         (
@@ -182,9 +182,9 @@ def test_preferences_are_wanted_where_a_rung_reads_them() -> None:
         ({"instructs": {"sft": {"base": "lm/lstm"}}, "lms": ["lstm"]}, ["it is a RecurrentLM", "starts from a GPT"]),
     ],
 )
-def test_what_cannot_be_read_is_refused(changes: dict[str, object], said: list[str]) -> None:
+def test_what_cannot_be_read_is_refused(changes: dict[str, object], parts: list[str]) -> None:
     message = refused(**(SFT | changes))
-    for part in said:
+    for part in parts:
         assert part in message
 
 
@@ -206,18 +206,18 @@ def test_what_was_read_beside_the_base_is_told(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[1]", "not the provenance that a stage writes (wrong or missing: the whole)"),
         ('{"settings": {"lm": {"name": "x"}}}', "wrong or missing: fingerprint, inputs"),
         ('{"fingerprint": "ab", "inputs": {}, "settings": {}}', "belongs to no family; families: lm, tune"),
     ],
 )
-def test_a_strangers_provenance_is_refused(text: str, said: str, tmp_path: Path) -> None:
+def test_a_strangers_provenance_is_refused(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "provenance.json").write_text(text)
     with pytest.raises(InputError) as error:
         lineage.chain(tmp_path)
-    assert said in str(error.value) and str(tmp_path) in str(error.value)
+    assert message in str(error.value) and str(tmp_path) in str(error.value)
 
 
 def test_a_translator_goes_on_from_another() -> None:

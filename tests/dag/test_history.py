@@ -16,7 +16,7 @@ from pipeline.settings.yaml_files import read_yaml
 
 @pytest.mark.parametrize("group", families())
 def test_every_file_says_its_own_year(group: str) -> None:
-    years = {name: told.year for name, told in titles.in_order({group: params.conf_names(group)})[group].items()}
+    years = {name: about.year for name, about in titles.in_order({group: params.conf_names(group)})[group].items()}
     assert list(years.values()) == sorted(years.values())
     assert set(years) == set(params.conf_names(group))
 
@@ -29,13 +29,13 @@ def test_the_oldest_come_first_and_ties_stay_as_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "wrong"),
+    ("line", "wrong"),
     [("", "lm.year: missing"), ("year: 19877", "19877"), ("year: '1987'", "'1987'"), ("year: 1066", "1066")],
 )
-def test_a_year_that_is_none_is_refused(said: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_year_that_is_none_is_refused(line: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "conf" / "lm").mkdir(parents=True)
     for name in ("mine", "yours"):
-        (tmp_path / "conf" / "lm" / f"{name}.yaml").write_text(f"name: {name}\ntitle: {name}\n{said}\n")
+        (tmp_path / "conf" / "lm" / f"{name}.yaml").write_text(f"name: {name}\ntitle: {name}\n{line}\n")
     monkeypatch.setattr(params, "ROOT", tmp_path)
     with pytest.raises(InputError) as error:
         titles.in_order({"lm": ["mine", "yours"]})
@@ -53,10 +53,10 @@ def test_year_and_title_are_among_the_reports_settings_alone() -> None:
             assert not {"year", "title"} & values["lm"].keys() and "progress" not in values["lm"]["training"]
             assert values["aside"]["lm.title"] == "LSTM" and "aside" not in plan.stages()[stage].keys
             assert with_unwatched(values)["lm"]["title"] == "LSTM"
-        told = compositions.job(plan.Job(plan.stages()["report"], "report"))["rungs"]["lm"]["lstm"]
-    assert told["year"] == 2012 and told["title"] == "LSTM"
-    assert told["module"] == "langladder.models.language.recurrent" and told["trains"] == []
-    assert told["idea"].startswith("LSTM language model (Hochreiter & Schmidhuber 1997; ")
+        rung = compositions.job(plan.Job(plan.stages()["report"], "report"))["rungs"]["lm"]["lstm"]
+    assert rung["year"] == 2012 and rung["title"] == "LSTM"
+    assert rung["module"] == "langladder.models.language.recurrent" and rung["trains"] == []
+    assert rung["idea"].startswith("LSTM language model (Hochreiter & Schmidhuber 1997; ")
 
 
 def test_a_claim_is_about_the_networks_of_its_variants_or_its_bases() -> None:
@@ -101,8 +101,10 @@ def test_what_a_rung_is_given_beside_the_data_follows_from_its_settings() -> Non
     )
     with initialize_config_dir(conf_folder(), version_base="1.3"):
         found = titles.titles_of(chosen, Compositions.prepared(chosen).rung)
-    given = {f"{family}/{name}": one["also_given"] for family, rungs in found.items() for name, one in rungs.items()}
-    assert {name: what for name, what in given.items() if what} == {
+    also_given = {
+        f"{family}/{name}": one["also_given"] for family, rungs in found.items() for name, one in rungs.items()
+    }
+    assert {name: what for name, what in also_given.items() if what} == {
         "embedding/lexicon": "a lexicon",
         "classifier/tree_lstm": "trees",
         "classifier/tree_lstm_n_ary": "trees, labels of their nodes",

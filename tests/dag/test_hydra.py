@@ -56,8 +56,8 @@ def test_a_preset_sets_what_it_says(name: str) -> None:
         ((group, chosen),) = choice.items()
         group = group.removeprefix("override /")
         if group != "debug":
-            made = OmegaConf.select(found, group)
-            assert made.get("name", made.get("kind")) == chosen
+            selected = OmegaConf.select(found, group)
+            assert selected.get("name", selected.get("kind")) == chosen
     assert OmegaConf.merge(found, stated) == found
 
 
@@ -69,27 +69,27 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_help_lists_families_groups_choices_and_examples(project: Path) -> None:
-    said = run(project, sys.executable, "-m", "pipeline.train", "--help")
-    assert "FAMILY is one of embedding, lm, " in said
+    output = run(project, sys.executable, "-m", "pipeline.train", "--help")
+    assert "FAMILY is one of embedding, lm, " in output
     for part in (
         "\nlm: absolute_discounting, ",
         "\nsize: base, medium, small, tiny\n",
         f"\npreset: {', '.join(PRESETS)}\n",
     ):
-        assert part in said
-    examples = re.findall(r"^python -m pipeline\.train lm .*?(?=   |$)", said, re.M)
+        assert part in output
+    examples = re.findall(r"^python -m pipeline\.train lm .*?(?=   |$)", output, re.M)
     assert len(examples) == 6
     for example in examples:
         assert all(params.conf_names(group) for group in re.findall(r" \+?(lm|preset|hydra/\w+)=", example))
-    assert 'eval "$(python -m pipeline.completion bash)"' in said
+    assert 'eval "$(python -m pipeline.completion bash)"' in output
 
 
 @pytest.mark.long
 def test_what_a_preset_cannot_be_is_said(project: Path) -> None:
-    said = run(project, sys.executable, "-m", "pipeline.train", "lm", "+preset=quik", check=False)
-    assert "preset: 'quik' is not a choice: the nearest: quick" in said
-    said = run(project, sys.executable, "-m", "pipeline.train", "lm", "preset=quick", check=False)
-    assert "preset: write + before it" in said
+    output = run(project, sys.executable, "-m", "pipeline.train", "lm", "+preset=quik", check=False)
+    assert "preset: 'quik' is not a choice: the nearest: quick" in output
+    output = run(project, sys.executable, "-m", "pipeline.train", "lm", "preset=quick", check=False)
+    assert "preset: write + before it" in output
 
 
 @pytest.mark.parametrize(
@@ -115,17 +115,17 @@ def test_a_tab_completes_the_line(line: str, expected: str, project: Path) -> No
 
 
 def test_the_script_of_the_completion_names_every_stage_that_has_settings() -> None:
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-m", "pipeline.completion", "bash"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    assert {f"pipeline.{stage.module}" for stage in plan.stages().values()} <= set(re.findall(r"pipeline\.\w+", said))
+    assert {f"pipeline.{stage.module}" for stage in plan.stages().values()} <= set(re.findall(r"pipeline\.\w+", output))
 
 
 @pytest.mark.long
 def test_a_sweep_names_what_its_command_line_says(project: Path) -> None:
     """Not the values of params.yaml, which each of its jobs has."""
-    said = run(project, sys.executable, "-m", "pipeline.corpus", "-m", "side=scenes", "seed=1,2", "+preset=quick")
-    jobs = re.findall(r"#\d : (.*)", said)
+    output = run(project, sys.executable, "-m", "pipeline.corpus", "-m", "side=scenes", "seed=1,2", "+preset=quick")
+    jobs = re.findall(r"#\d : (.*)", output)
     assert jobs == ["side=scenes seed=1 +preset=quick", "side=scenes seed=2 +preset=quick"]
     folders = {file.parent.name for file in (project / "multirun").glob("corpus/*/*/data")}
     assert folders == {"+preset=quick,seed=1,side=scenes", "+preset=quick,seed=2,side=scenes"}

@@ -39,13 +39,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def again(project: Path, stage: str, place: Path, there: Callable[[], object]) -> None:
+def again(project: Path, stage: str, folder: Path, there: Callable[[], object]) -> None:
     """Kill a stage, run it again, and see that it leaves the same bytes."""
-    whole = {file.name: file.read_bytes() for file in place.iterdir()}
+    whole = {file.name: file.read_bytes() for file in folder.iterdir()}
     kill_when(project, stage, there)
-    assert there() and not place.exists()
+    assert there() and not folder.exists()
     run(project, "dvc", "repro", "-f", "-s", stage)
-    assert {file.name: file.read_bytes() for file in place.iterdir()} == whole
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == whole
 
 
 @pytest.mark.parametrize("stage", TRAININGS)
@@ -55,5 +55,5 @@ def test_killed_training_resumes_to_the_same_bits(project: Path, stage: str) -> 
 
 
 def test_killed_preferences_are_drawn_anew_to_the_same_bytes(project: Path) -> None:
-    place = project / "data" / "preferences" / "sft"
-    again(project, "prefer@sft", place, lambda: list(place.parent.glob("*.partial")))
+    folder = project / "data" / "preferences" / "sft"
+    again(project, "prefer@sft", folder, lambda: list(folder.parent.glob("*.partial")))

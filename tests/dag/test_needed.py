@@ -77,7 +77,7 @@ def test_only_leaves_out_what_needs_other_sides(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "parts"),
     [
         (
             {"tags": "none"},
@@ -88,14 +88,14 @@ def test_only_leaves_out_what_needs_other_sides(capsys: pytest.CaptureFixture[st
         ({"data": {"labels": {"txt": "review"}}, "labels": "text"}, ["source.txt", "unknown key", "data.labels"]),
     ],
 )
-def test_what_is_wrong_is_said(changes: Values, said: list[str]) -> None:
+def test_what_is_wrong_is_said(changes: Values, parts: list[str]) -> None:
     with pytest.raises(InputError) as error:
         resolved(**changes)
-    assert all(part in str(error.value) for part in said), error.value
+    assert all(part in str(error.value) for part in parts), error.value
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"only": "sentences"}, r"only[\s\S]*'labels'"),
         ({"data": {"lables": {}}}, r"data[\s\S]*'labels'"),
@@ -103,8 +103,8 @@ def test_what_is_wrong_is_said(changes: Values, said: list[str]) -> None:
         ({"data": {"labels": {"text": "${seed}"}}}, r"data[\s\S]*references"),
     ],
 )
-def test_what_params_yaml_may_say(changes: Values, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_params_yaml_may_say(changes: Values, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         params.schema().model_validate(DEFAULT | changes)
 
 
@@ -153,5 +153,5 @@ def test_labels_alone(tmp_path: Path) -> None:
     assert "logistic" in run(project, sys.executable, "-m", "pipeline.summary").lower()
     refused = run(project, sys.executable, "-m", "pipeline.train", "lm", "lm=kneser_ney", check=False)
     assert "data/tokens/text was left out" in refused and "only: labels" in refused and "Traceback" not in refused
-    said = run(project, sys.executable, "-m", "pipeline.corpus", "side=labels", "labels.source.text=id")
-    assert "80 examples" in said
+    output = run(project, sys.executable, "-m", "pipeline.corpus", "side=labels", "labels.source.text=id")
+    assert "80 examples" in output

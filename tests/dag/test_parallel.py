@@ -39,13 +39,13 @@ Make = Callable[[str], Path]
 def make(tmp_path: Path) -> Make:
     """A DVC project of shell commands around our own runner; its job b is the given command."""
 
-    def made(command: str) -> Path:
+    def project_of(command: str) -> Path:
         (tmp_path / "dvc.yaml").write_text(STAGES.replace("COMMAND", command))
         if not (tmp_path / ".dvc").exists():
             run(tmp_path, "dvc", "init", "-q", "--no-scm")
         return tmp_path
 
-    return made
+    return project_of
 
 
 def drive(folder: Path, *targets: str, before: str = "pass", **environment: str) -> tuple[int, str]:
@@ -113,9 +113,9 @@ def test_jobs_end_with_the_runner_however_it_ends(make: Make, signum: int, shell
     code, output = drive(folder)  # a second runner at the same time
     assert code == 1 and re.search(r"blocked by: \(PID \d+\): |It is held by process \d+ \(", output), output
     process.send_signal(signum)
-    said = "".join(process.communicate(timeout=60))
-    assert process.returncode == (-signum if signum == signal.SIGKILL else 128 + signum), said
-    assert "Traceback" not in said
+    output = "".join(process.communicate(timeout=60))
+    assert process.returncode == (-signum if signum == signal.SIGKILL else 128 + signum), output
+    assert "Traceback" not in output
     deadline = time.monotonic() + 15
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -62,9 +62,9 @@ def test_a_value_left_behind_is_named_with_what_restores_it(tmp_path: Path, monk
         subprocess.run(mine, cwd=tmp_path, check=True)
     assert params.uncommitted() == ""
     apply_overrides(tmp_path / "params.yaml", ["seed=abc", "++lm.lstm.model.width=64"])
-    said = params.uncommitted()
-    assert "seed: 'abc' (committed: 1)" in said and "lm.lstm.model.width: 64 (committed: not set)" in said
-    command = re.findall(r"`(git [^`]+)`", said)[0]
+    message = params.uncommitted()
+    assert "seed: 'abc' (committed: 1)" in message and "lm.lstm.model.width: 64 (committed: not set)" in message
+    command = re.findall(r"`(git [^`]+)`", message)[0]
     subprocess.run(command.split(), cwd=tmp_path, check=True)
     assert (tmp_path / "params.yaml").read_text() == text
     (tmp_path / "params.yaml").write_text("seed: [1")  # what is not YAML is named with its line, not here

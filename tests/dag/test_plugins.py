@@ -195,10 +195,10 @@ def test_the_example_from_a_wheel_trained_evaluated_and_asked(
     assert page["scores"]
     text = project / "asked.txt"
     text.write_text("the cat sleeps .\n")
-    asked = ("langladder", "perplexity", str(folder), str(text))
-    assert "perplexity" in run(*asked, LANGLADDER_PLUGINS="my_rung")
+    command = ("langladder", "perplexity", str(folder), str(text))
+    assert "perplexity" in run(*command, LANGLADDER_PLUGINS="my_rung")
     assert run("langladder", "generate", str(folder), LANGLADDER_PLUGINS="my_rung").strip()
-    assert "LANGLADDER_PLUGINS=my_rung" in run(*asked, refused=True)
+    assert "LANGLADDER_PLUGINS=my_rung" in run(*command, refused=True)
 
     code = yaml.safe_load((project / "resolved/train_lm/decaying_mean.yaml").read_text())["code"]
     network = site / "my_rung" / "network.py"

@@ -24,11 +24,11 @@ def chosen(**changes: Any) -> params.Choices:
     return params.schema().model_validate(params.load().model_dump() | few | changes)
 
 
-@pytest.mark.parametrize(("prompted", "asked"), [("lm", []), ("tune", ["gpt_longer"])])
-def test_a_job_says_whom_it_asks(prompted: str, asked: list[str]) -> None:
+@pytest.mark.parametrize(("prompted", "tunes"), [("lm", []), ("tune", ["gpt_longer"])])
+def test_a_job_says_whom_it_asks(prompted: str, tunes: list[str]) -> None:
     with initialize_config_dir(conf_folder(), version_base="1.3"):
         job = resolve(chosen(prompted=prompted))["prompt/knowledge"]
-    assert job["lms"] == ["kneser_ney", "gpt"] and job["tunes"] == asked
+    assert job["lms"] == ["kneser_ney", "gpt"] and job["tunes"] == tunes
 
 
 def test_without_any_to_ask_it_is_refused() -> None:
@@ -46,9 +46,9 @@ def test_dvc_waits_for_those_that_are_asked() -> None:
 
 
 def test_a_rung_that_grew_and_its_base_may_have_one_name() -> None:
-    places = {"kneser_ney": "lm/kneser_ney", "gpt": "lm/gpt", "gpt_longer": "tune/gpt_longer", "tune/gpt": "tune/gpt"}
+    paths = {"kneser_ney": "lm/kneser_ney", "gpt": "lm/gpt", "gpt_longer": "tune/gpt_longer", "tune/gpt": "tune/gpt"}
     found = models_prompted(["kneser_ney", "gpt"], ["gpt_longer", "gpt"])
-    assert found == {name: Path("models") / place for name, place in places.items()}
+    assert found == {name: Path("models") / path for name, path in paths.items()}
 
 
 def test_each_is_called_by_its_own_title(tmp_path: Path) -> None:

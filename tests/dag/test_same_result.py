@@ -34,7 +34,7 @@ def test_one_job_at_a_time_with_more_threads_outside_makes_the_same_bytes(projec
     folder = copy_project(tmp_path)
     smallest(folder, **LADDER)
     run(with_git(folder), "env", "OMP_NUM_THREADS=2", "dvc", "repro", *TRAININGS)
-    there, here = (yaml.safe_load((place / "dvc.lock").read_text())["stages"] for place in (project, folder))
+    there, here = (yaml.safe_load((root / "dvc.lock").read_text())["stages"] for root in (project, folder))
     jobs = here.keys()
     assert {"embed@svd", "embed@skipgram", "train_lm@lstm", "train_lm@gpt", "train_translator@attention"} < jobs
     assert jobs < there.keys()

@@ -52,7 +52,7 @@ def test_the_settings_of_the_page_are_those_of_the_command() -> None:
 def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     text = field_notes(50_000)
     (tmp_path / "lines.txt").write_text(text, encoding="utf-8")
-    folder, said = tmp_path, {}
+    folder, outputs = tmp_path, {}
     with ExitStack() as stack:
         for command in commands():
             if command[0] == "cd":
@@ -61,11 +61,11 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
                     run(folder, "git", "config", *setting.split("="))
                 stack.enter_context(forking(folder))
                 continue
-            said[" ".join(command[:3])] = run(folder, *command)
-    assert "at most 200 kB of text, so params.yaml has size: tiny" in said["langladder new mine"]
-    assert "Networks are not worth their time" in said["langladder advise"]
-    assert "\ufffd" not in said["langladder generate models/lm/kneser_ney_5"]
-    [row] = re.findall(r"Kneser–Ney 5-gram +(\d\.\d+) +(\d\.\d+)", said["python -m pipeline.compare"])
+            outputs[" ".join(command[:3])] = run(folder, *command)
+    assert "at most 200 kB of text, so params.yaml has size: tiny" in outputs["langladder new mine"]
+    assert "Networks are not worth their time" in outputs["langladder advise"]
+    assert "\ufffd" not in outputs["langladder generate models/lm/kneser_ney_5"]
+    [row] = re.findall(r"Kneser–Ney 5-gram +(\d\.\d+) +(\d\.\d+)", outputs["python -m pipeline.compare"])
     assert 0 < float(row[0]) != float(row[1]) > 0  # another split, another figure
     for name in re.findall(r"`((?:reports|my_tokenizer|words)[\w/.*]*\.\w+)`", PAGE):
         assert [*folder.glob(name)], name

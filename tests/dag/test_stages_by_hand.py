@@ -14,7 +14,7 @@ MODULES = {one.command[0].rpartition(".")[2]: name for name, one in reversed(pla
 """Each module of stages → the first of its stages."""
 
 
-def said(name: str, *typed: str, capsys: pytest.CaptureFixture[str], folder: Path) -> str:
+def error_output(name: str, *typed: str, capsys: pytest.CaptureFixture[str], folder: Path) -> str:
     """What a single run prints on its error stream; it must end with 2, or run."""
     ran: list[object] = []
     with pytest.MonkeyPatch.context() as patch:
@@ -46,7 +46,7 @@ def test_an_unknown_key_is_named_by_every_stage(
     module: str, key: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Where it stands makes no difference to a stage: that is tested with a stage of rungs and one without."""
-    found = said(MODULES[module], f"{key}=1", capsys=capsys, folder=tmp_path)
+    found = error_output(MODULES[module], f"{key}=1", capsys=capsys, folder=tmp_path)
     assert f"{key}: unknown key" in found and len(found.splitlines()) == 1
 
 
@@ -57,17 +57,19 @@ def test_settings_of_each_side_of_the_data(side: str, capsys: pytest.CaptureFixt
     name = max(file.stem for file in (ROOT / "conf" / group).glob("*.yaml") if file.stem != "none")  # of most: files
     chosen = f"side={side}", f"{group}={name}"
     for key in (f"{group}.source.foo", f"{group}.foo"):
-        found = said("corpus", *chosen, f"{key}=1", capsys=capsys, folder=tmp_path)
+        found = error_output("corpus", *chosen, f"{key}=1", capsys=capsys, folder=tmp_path)
         assert f"{key}: unknown key" in found and len(found.splitlines()) == 1
-    found = said("corpus", *chosen, f"++{group}.iid=maybe", capsys=capsys, folder=tmp_path)
+    found = error_output("corpus", *chosen, f"++{group}.iid=maybe", capsys=capsys, folder=tmp_path)
     assert "corpus.iid: 'maybe' is not allowed" in found and "change it on the command line" in found
-    assert not said("corpus", *chosen, f"++{group}.iid=true", capsys=capsys, folder=tmp_path)
+    assert not error_output("corpus", *chosen, f"++{group}.iid=true", capsys=capsys, folder=tmp_path)
     if SIDES[side].cleaning:
-        found = said("clean", f"side={side}", "clean.foo=1", capsys=capsys, folder=tmp_path)
+        found = error_output("clean", f"side={side}", "clean.foo=1", capsys=capsys, folder=tmp_path)
         assert "clean.foo: unknown key" in found and len(found.splitlines()) == 1
-        found = said("clean", f"side={side}", f"++clean.{side}.split.test=7", capsys=capsys, folder=tmp_path)
+        found = error_output("clean", f"side={side}", f"++clean.{side}.split.test=7", capsys=capsys, folder=tmp_path)
         assert "7" in found and "on the command line" in found
-        assert not said("clean", f"side={side}", f"++clean.{side}.split.test=0.2", capsys=capsys, folder=tmp_path)
+        assert not error_output(
+            "clean", f"side={side}", f"++clean.{side}.split.test=0.2", capsys=capsys, folder=tmp_path
+        )
 
 
 @pytest.mark.long
@@ -104,5 +106,5 @@ def test_settings_of_each_side_of_the_data(side: str, capsys: pytest.CaptureFixt
 def test_what_is_wrong_on_the_command_line_is_changed_there(
     name: str, typed: list[str], parts: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    found = said(name, *typed, capsys=capsys, folder=tmp_path)
+    found = error_output(name, *typed, capsys=capsys, folder=tmp_path)
     assert found and all(part in found for part in parts), found

@@ -32,7 +32,7 @@ def chosen(**paths: str) -> params.Choices:
 
 
 @pytest.mark.parametrize(
-    ("key", "url", "said"),
+    ("key", "url", "message"),
     [
         ("vectors", "s3://a/vectors.txt", r"langladder copy s3://a/vectors\.txt input/vectors"),
         ("text", "hf://datasets/a/b", "cannot track; supported: s3://.* set corpus: hub"),
@@ -40,8 +40,8 @@ def chosen(**paths: str) -> params.Choices:
         ("text", "gs://a/b", "dvc-gs, which is not installed; pip install dvc-gs"),
     ],
 )
-def test_urls_that_dvc_cannot_watch_are_refused(key: str, url: str, said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_urls_that_dvc_cannot_watch_are_refused(key: str, url: str, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         chosen(**{key: url})
 
 
@@ -55,12 +55,12 @@ def test_a_link_to_nothing_stops_the_run_before_dvc_does(tmp_path: Path, monkeyp
         (tmp_path / name).symlink_to("nowhere.txt")
     monkeypatch.setattr(params, "load", lambda: changed)
     monkeypatch.setattr(parallel, "find_jobs", lambda: pytest.fail("DVC was asked"))
-    said = rf"paths\.text: {tmp_path}/gone\.txt is a link to nowhere\.txt, which does not exist \(and 1 more\); fix"
-    with pytest.raises(InputError, match=said):
+    message = rf"paths\.text: {tmp_path}/gone\.txt is a link to nowhere\.txt, which does not exist \(and 1 more\); fix"
+    with pytest.raises(InputError, match=message):
         parallel.repro([])
     monkeypatch.setattr("pipeline.settings.plan.jobs", lambda _: [])  # no job need be composed for this
     monkeypatch.setattr("pipeline.settings.checks.misfits", lambda *_: [])
-    with initialize_config_dir(compose.conf_folder(), version_base="1.3"), pytest.raises(InputError, match=said):
+    with initialize_config_dir(compose.conf_folder(), version_base="1.3"), pytest.raises(InputError, match=message):
         compose.resolve(changed)
     (tmp_path / "link").symlink_to("nowhere")
     assert "paths.text" in checks.broken_links({"text": str(tmp_path / "link")})[0]
@@ -101,8 +101,8 @@ def test_dvc_notices_a_change_in_a_bucket(tmp_path: Path, monkeypatch: pytest.Mo
         for key in [*AWS, "AWS_ENDPOINT_URL"]:
             monkeypatch.setitem(ENVIRONMENT, key, os.environ[key])
         s3.pipe({f"{BUCKET}/text/a.txt": b"one\n", f"{BUCKET}/text/deep/b.txt": b"two\n"})
-        with watched(tmp_path, f"s3://{BUCKET}/text", lambda: s3.pipe(f"{BUCKET}/text/deep/b.txt", b"TWO\n")) as told:
-            assert ran(told) == {"read@text"}
+        with watched(tmp_path, f"s3://{BUCKET}/text", lambda: s3.pipe(f"{BUCKET}/text/deep/b.txt", b"TWO\n")) as output:
+            assert ran(output) == {"read@text"}
 
 
 @pytest.mark.long
