@@ -152,7 +152,7 @@ def warn(lines: Iterable[str]) -> None:
 
 
 def _unknown(key: str, group: str, name: str, where: str = "in params.yaml") -> list[str]:
-    names, folder = params.conf_names(group), params.conf_folder(group)
+    names, folder = params.conf_names(group), params.group_folder(group)
     if name in names:
         return []
     near = get_close_matches(name.rpartition("/")[2], names, n=3, cutoff=0.5)
@@ -163,13 +163,18 @@ def _unknown(key: str, group: str, name: str, where: str = "in params.yaml") -> 
     elif near:
         say = f"the nearest: {', '.join(near)}; all: conf/{folder}/"
     elif not names:
-        packages = ", ".join(plugins.listed()) or "none"
-        say = f"there is none, neither in conf/{folder}/ nor in a package of params.yaml: plugins (listed: {packages})"
+        say = nothing_in(folder)
     elif len(names) <= FEW:
         say = f"there are {', '.join(names)} (conf/{folder}/)"
     else:
         say = f"see conf/{folder}/ for what there is"
     return [f"{key}: {name!r} is not a choice: {say}; change it {where}"]
+
+
+def nothing_in(folder: str) -> str:
+    """That a folder of conf/ has no file, and where one could be."""
+    packages = ", ".join(plugins.listed()) or "none"
+    return f"there is none, neither in conf/{folder}/ nor in a package of params.yaml: plugins (listed: {packages})"
 
 
 def bases(chosen: Choices) -> dict[str, str]:
@@ -244,7 +249,7 @@ def misfits(chosen: Choices, rung: RungValues) -> list[str]:
             continue
         with suppress(InputError, HydraException):
             if why := families()[own].base_problem(rung(own, name), rung(family, wanted)):
-                found.append(f"{key}: {why}; change it in params.yaml, or {params.shown_file(own, name)}")
+                found.append(f"{key}: {why}; change it in params.yaml, or {params.display_file(own, name)}")
     return found
 
 

@@ -45,8 +45,8 @@ Rung = tuple[str, str]  # family, name
 def prepare(chosen: params.Choices, left_out: Sequence[str] = ()) -> None:
     """Register with Hydra, before it composes anything, what is not in files of conf/.
 
-    - `families`: the default rung of each family, so that `lm=gpt` can choose another; none where its package is not
-      listed;
+    - `families`: the default rung of each family, so that `lm=gpt` can choose another; the first of those that there
+      are, if its package is not listed;
     - the rungs of a family whose files are in another's folder, as a group of their own: `tune=gpt_longer`;
     - `params`: the choices and values of params.yaml, and changes/<family>/<rung>: its changes to single rungs, which
       `families` adds to the chosen rung;
@@ -62,8 +62,13 @@ def prepare(chosen: params.Choices, left_out: Sequence[str] = ()) -> None:
     for one in families().values():
         for name in known[one.name] if one.group != one.name else ():
             store.store(name, {"defaults": [{f"/{one.group}@_here_": name}]}, group=one.name)
-    defaults = [{name: one.default if one.default in known[name] else None} for name, one in families().items()]
-    changes = [{f"optional {CHANGES}/{family}@{family}": f"${{{family}}}"} for family in families()]
+    first = {
+        name: one.default if one.default in known[name] else known[name][0]
+        for name, one in families().items()
+        if known[name]
+    }
+    defaults = [{family: name} for family, name in first.items()]
+    changes = [{f"optional {CHANGES}/{family}@{family}": f"${{{family}}}"} for family in first]
     store.store("families", {"defaults": [*defaults, *changes]}, package="_global_")
     store.store("params", params.as_config(chosen, left_out), package="_global_", provider="params.yaml")
     store.repo.pop(CHANGES, None)  # of other choices
@@ -151,7 +156,7 @@ class Compositions:
             values = self._plain(family, name)
         except (InputError, HydraException, RecursionError) as error:
             message = " ".join(str(error).split())[:300].replace(ALONE.format(family), family)
-            where = f"params.yaml: {family}.{name} or {params.shown_file(family, name)}"
+            where = f"params.yaml: {family}.{name} or {params.display_file(family, name)}"
             raise InputError(f"{family}.{name}: {message}; fix it in {where}") from error
         values = rung_values(family, values, self.everything, self.chosen)
         if self.chosen.learning_curve and issubclass(families()[family].rung(), CurvedRung):
@@ -165,7 +170,7 @@ class Compositions:
         if values.get("name") != name:  # its models, reports and metrics have the name of its file
             raise InputError(
                 f"{family}.name: {values.get('name')!r}, but it must be the name of the file, {name!r}; fix or "
-                f"remove the key name in params.yaml: {family}.{name} or {params.shown_file(family, name)}"
+                f"remove the key name in params.yaml: {family}.{name} or {params.display_file(family, name)}"
             )
         self._values[family, name] = values
         return deepcopy(values)

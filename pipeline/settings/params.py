@@ -435,22 +435,22 @@ def conf_path(name: str) -> Path:
     return next((file for file in files if file.is_file()), files[0])
 
 
-def conf_folder(group: str) -> str:
+def group_folder(group: str) -> str:
     """The folder in conf/ of a group or a family; families of a group share one."""
     return families()[group].group if group in families() else group
 
 
 def conf_file(group: str, name: str) -> Path:
     """The file of a choice, of the project or else of a plugin."""
-    folder = conf_folder(group)
+    folder = group_folder(group)
     own = conf_path(f"{folder}/{name}.yaml")
     return own if own.is_file() else plugin_files().get((folder, name), own)
 
 
-def shown_file(group: str, name: str) -> str:
+def display_file(group: str, name: str) -> str:
     """The path of a choice's file, as messages name it: its place in the project, unless a plugin has it."""
     file = conf_file(group, name)
-    return str(display_path(file)) if file in plugin_files().values() else f"conf/{conf_folder(group)}/{name}.yaml"
+    return str(display_path(file)) if file in plugin_files().values() else f"conf/{group_folder(group)}/{name}.yaml"
 
 
 def conf_names(group: str) -> list[str]:
@@ -458,7 +458,7 @@ def conf_names(group: str) -> list[str]:
 
     Of a folder that families share, the rungs with a base belong to one of them, the others to the other.
     """
-    folder = conf_folder(group)
+    folder = group_folder(group)
     files = [file for above in conf_folders() for file in (above / folder).glob("*.yaml")]
     own = {file.stem for file in files if not file.name.startswith(".")}  # of file managers and editors
     names = sorted(own | {name for of, name in plugin_files() if of == folder})

@@ -220,9 +220,8 @@ def file_of(config: Mapping[str, Any]) -> Callable[[tuple[str, ...]], str]:
             return f"params.yaml: {location[2]}"  # of every rung
         if group in families() and group in config:
             name = config[group].get("name")
-            return (
-                f"{params.shown_file(group, name if name in params.conf_names(group) else '*')} or params.yaml: {group}"
-            )
+            file = params.display_file(group, name if name in params.conf_names(group) else "*")
+            return f"{file} or params.yaml: {group}"
         if group == "corpus":  # of whichever side
             return f"conf/{SIDES[config['side']].group}/*.yaml or params.yaml: data.{config['side']}"
         return f"conf/{group}/*.yaml" if params.conf_names(group) else "params.yaml or conf/config.yaml"

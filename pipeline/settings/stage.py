@@ -127,8 +127,10 @@ def _main(name: str, run: Run) -> None:
 
 
 def _check_single(name: str) -> None:
-    """Raise InputError for a stage whose settings are not in conf/, so that only `dvc repro` runs it."""
+    """Raise InputError for a stage without settings in conf/: only `dvc repro` runs it, or its family has no rung."""
     keys = plan.stages()[name].keys if name in plan.stages() else ()
+    for family in (key for key in keys if key in families() and not params.conf_names(key)):
+        raise InputError(f"{checks.nothing_in(family)}; change it in params.yaml")
     if {"family", "given"} & {*keys} and not {"-h", "--help"} & {*sys.argv}:
         job = "FAMILY" if "family" in keys else "NAME, of a network that is listed under `given` in params.yaml"
         raise InputError(
@@ -278,12 +280,12 @@ def _composed(name: str, config: DictConfig) -> tuple[Values, StageJob]:
         return compositions().rung(family, name)
 
     values = compose.job_values(stage, name, everything, own, chosen, rung)
-    settings = schema.checked(name, values, _place_of(config, typed))
+    settings = schema.checked(name, values, _origin_of(config, typed))
     _refuse_unread(stage, typed, schema.keys(name, values))
     return values, settings
 
 
-def _place_of(config: DictConfig, keys: Sequence[str]) -> Callable[[tuple[str, ...]], str]:
+def _origin_of(config: DictConfig, keys: Sequence[str]) -> Callable[[tuple[str, ...]], str]:
     """Function from a key's path to where its value can be changed: the command line, if it was typed there, or a file.
 
     Of several keys that do not fit together, some can be typed.

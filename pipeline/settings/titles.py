@@ -44,7 +44,7 @@ def description(family: str, name: str) -> Description:
         InputError: a year or a title is missing or invalid.
     """
     values = read_yaml(params.conf_file(family, name))
-    with explain(file_of=lambda _: params.shown_file(family, name), prefix=(family,)):
+    with explain(file_of=lambda _: params.display_file(family, name), prefix=(family,)):
         return Description.model_validate(
             {key: value for key, value in values.items() if key in Description.model_fields}
         )
@@ -57,7 +57,7 @@ def own_growth(family: str, name: str) -> params.Growth:
         InputError: the file has no base.
     """
     values = read_yaml(params.conf_file(family, name))
-    with explain(file_of=lambda _: params.shown_file(family, name), prefix=(family,)):
+    with explain(file_of=lambda _: params.display_file(family, name), prefix=(family,)):
         kind = params.GrowthBeside if families()[family].beside else params.Growth
         return kind.model_validate({key: value for key, value in values.items() if key in kind.model_fields})
 

@@ -11,7 +11,7 @@ from langladder.faces.report.docstrings import docstring
 from langladder.families import families
 from langladder.families.family import AnyFamily
 from pipeline.document import CLAIM_FAMILIES, published
-from pipeline.settings.params import conf_file, conf_names, shown_file
+from pipeline.settings.params import conf_file, conf_names, display_file
 from pipeline.settings.titles import description, idea, module_of
 from pipeline.settings.yaml_files import read_yaml
 from pipeline.site import figures
@@ -107,7 +107,7 @@ def _rung(family: AnyFamily, name: str, documented: dict[str, str]) -> str:
             f"(#{anchor(documented[module])}).",
             "",
         ]
-    lines += [_folded(f"Its settings: `{shown_file(family.name, name)}`", fenced(file.read_text("utf-8"), "yaml"))]
+    lines += [_folded(f"Its settings: `{display_file(family.name, name)}`", fenced(file.read_text("utf-8"), "yaml"))]
     return "\n".join(lines)
 
 

@@ -171,7 +171,7 @@ def _description(job: Job, chosen: Mapping[str, str]) -> str:
     if chosen:
         lines.append(f"Corpus {chosen.get(side, side)}, size {chosen['size']}, tokenizer {chosen['tokenizer']}.")
     lines.append(
-        f"Settings: `{params.shown_file(job.family, job.rung['name'])}`, complete in the artifact `resolved.yaml`."
+        f"Settings: `{params.display_file(job.family, job.rung['name'])}`, complete in the artifact `resolved.yaml`."
     )
     return " ".join(lines)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from hydra import initialize_config_dir
+from hydra import compose, initialize_config_dir
 from project_copy import ENVIRONMENT, finished_project, smallest
 
 from langladder.ground import plugins
@@ -22,8 +22,8 @@ from langladder.models.language.language_model import LanguageModel
 from langladder.tasks.optimisation import TrainingConfig, make_optimizer
 from langladder.text.tokenize.specials import BOS
 from pipeline import ROOT
-from pipeline.settings import params
-from pipeline.settings.compose import Compositions, conf_folder
+from pipeline.settings import checks, params, stage
+from pipeline.settings.compose import Compositions, conf_folder, prepare
 from pipeline.tracking import code_version
 
 EXAMPLE = ROOT / "examples" / "my_rung"
@@ -95,6 +95,22 @@ def test_a_package_counts_where_the_user_lists_it_and_nowhere_else(unlisted: pyt
 def test_what_cannot_be_a_plugin_is_refused_with_the_settings(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         params.schema().model_validate(params.load().model_dump() | {"plugins": [name]})
+
+
+def test_without_the_package_of_the_claims_the_rest_works_and_a_message_names_the_list(
+    unlisted: pytest.MonkeyPatch,
+) -> None:
+    unlisted.setattr(params, "listed_plugins", list)
+    chosen = params.load()
+    assert "agreement" in chosen.rungs("probe") and not params.conf_names("claim")
+    [problem] = checks.name_problems(chosen)
+    assert "neither in conf/probe/ nor in a package of params.yaml: plugins (listed: none)" in problem
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
+        prepare(chosen.model_copy(update={"probes": []}))
+        single = compose("stage", ["lm=gpt"])
+    assert single.lm.name == "gpt" and "claim" not in single
+    with pytest.raises(InputError, match="there is none, neither in conf/claim"):
+        stage._check_single("claim")
 
 
 def test_its_files_are_choices_and_its_code_is_part_of_the_jobs_that_import_it(
