@@ -8,13 +8,14 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 
 import psutil  # type: ignore[import-untyped]
 
 from pipeline.tracking.processes import RUNNER, end_with
 
-WRITTEN = ("dvc.lock", "rwlock")
-"""DVC's record of the jobs, and its file of locks."""
+RECORDS = ("dvcfile.py", "rwlock.py", "stage/cache.py")
+"""Modules of DVC that write dvc.lock, its file of locks, and its cache of runs."""
 
 
 def main(job: str, parent: str, root: str) -> int:
@@ -29,20 +30,25 @@ def main(job: str, parent: str, root: str) -> int:
     return int(dvc(["--wait-for-lock", "repro", "--single-item", job]))
 
 
-def _end(_signum: int, _frame: object) -> None:
+def _end(_signum: int, frame: FrameType | None) -> None:
     """End the running stage; DVC then ends as after a failed stage, and releases its locks.
 
-    Without a stage, end DVC, but not while it writes one of these files: no later `dvc` command could read half of it.
+    Without a stage, end DVC, but not while it writes its records: no later `dvc` command could read half of them.
     """
-    this = psutil.Process()
-    stage = this.children(recursive=True)
+    stage = psutil.Process().children(recursive=True)
     for process in stage:
         with suppress(psutil.NoSuchProcess):
             process.terminate()
-    if not stage and any(Path(file.path).name in WRITTEN for file in this.open_files()):
+    if not stage and _writes_records(frame):
         signal.setitimer(signal.ITIMER_REAL, 0.1)  # SIGALRM: try again
     elif not stage:
         sys.exit(128 + signal.SIGTERM)
+
+
+def _writes_records(frame: FrameType | None) -> bool:
+    while frame is not None and not Path(frame.f_code.co_filename).as_posix().endswith(RECORDS):
+        frame = frame.f_back
+    return frame is not None
 
 
 if __name__ == "__main__":
