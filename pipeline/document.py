@@ -2,7 +2,7 @@
 
     python -m pipeline.document           # after `dvc repro` at the default size (`make docs`)
     python -m pipeline.document rungs     # after an edit of conf/: the settings of `ll.train` in the wheel
-    python -m pipeline.document claims    # after `make repro LADDER=claims`: docs/results/claims.md and its plots
+    python -m pipeline.document claims    # after `make repro LADDER=claims`: docs/results/claims.md, foundations.md
     python -m pipeline.document history   # after `make repro LADDER=history`: docs/results/history.md; english likewise
 
 The tests check that the stage table agrees with dvc.yaml, and the settings of `ll.train` with conf/.
@@ -23,6 +23,7 @@ from langladder.experiments.page import ClaimPage
 from langladder.faces.python.training import GIVEN
 from langladder.faces.report.claims import mark
 from langladder.faces.report.language_models import ladder_plot, sentence_floor
+from langladder.faces.report.numbers import DASH, significant
 from langladder.faces.report.tables import brief, ladder_rows, to_markdown
 from langladder.families import families
 from langladder.families.sides import SIDES
@@ -38,9 +39,9 @@ from pipeline.summary import MARKDOWN
 
 CLAIM_FAMILIES = [family.name for family in families().values() if family.experiment == "claims"]
 CLAIM_LADDER = "claims"
-MOST_DIFFERENCES = 4
 MEASURED = ROOT / LADDERS / CLAIM_LADDER / "reports" / "rungs"
 CLAIMS = ROOT / "docs" / "results" / "claims.md"
+FOUNDATIONS = ROOT / "docs" / "foundations.md"
 FOUND = CLAIMS.with_suffix(".json")
 """The results of each claim, as `Measured`: for the table, and for the plots of the site."""
 
@@ -115,22 +116,52 @@ def claim_table(found: Mapping[str, Measured]) -> str:
 
 
 def _sentence(part: Shown) -> str:
-    """The numbers, the reason if there is no verdict, and the first differences that the verdict rests on."""
-    differences = [
-        f"{one.what + ': ' if one.what else ''}{one.mean:+.3g} ({one.low:+.3g} to {one.high:+.3g}"
-        + (f", {one.seeds} seeds)" if one.seeds else ")")
-        for one in part.rests_on
-        if one.mean is not None and one.low is not None and one.high is not None
+    """The numbers, after the reason if there is no verdict."""
+    return f"{part.reason + ': ' if part.reason else ''}{part.found}"
+
+
+def difference_table(found: Mapping[str, Measured]) -> str:
+    """Every difference that a verdict rests on, in Markdown; positive where it is in favour of the claim."""
+    lines = [
+        "| name | compared | difference | 95 % interval | seeds | margin |",
+        "| --- | --- | ---: | --- | ---: | ---: |",
     ]
-    listed = "; ".join(differences[:MOST_DIFFERENCES])
-    power = f" Differences: {listed}{', …' if len(differences) > MOST_DIFFERENCES else ''}." if listed else ""
-    return f"{part.reason + ': ' if part.reason else ''}{part.found}{power}"
+    for name, one in sorted(found.items()):
+        for part in (one.page.findings, *([one.timed] if one.timed else [])):
+            for rests in part.rests_on:
+                if rests.mean is None or rests.low is None or rests.high is None:
+                    continue
+                interval, seeds = f"{rests.low:+.3g} to {rests.high:+.3g}", "" if rests.seeds is None else rests.seeds
+                cells = [f"`{name}`", rests.what, f"{rests.mean:+.3g}", interval, seeds, f"{rests.least:.3g}"]
+                lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def means_table(one: Measured) -> str:
+    """The table of a claim, in Markdown."""
+    part = one.page.findings
+    lines = [part.columns, ["---"] * len(part.columns)]
+    lines += [
+        [cell if isinstance(cell, str) else DASH if cell is None else significant(cell) for cell in row]
+        for row in part.rows
+    ]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def with_claims(page: str, found: Mapping[str, Measured]) -> str:
+    """A page with the generated parts about claims: their table, their differences, the means of single ones."""
+    for section, content in (("claims", claim_table(found)), ("differences", difference_table(found))):
+        page = fill(page, section, content)
+    for name in re.findall(r"<!-- means (\w+) -->", page):
+        page = fill(page, f"means {name}", means_table(found[name]) if name in found else "Not measured.\n")
+    return page
 
 
 def write_claims() -> None:
-    """The page of claims, and the numbers of its plots."""
+    """The pages of claims, and the numbers of their plots."""
     found = measured()
-    write_text(CLAIMS, fill(CLAIMS.read_text(encoding="utf-8"), "claims", claim_table(found)))
+    for file in (CLAIMS, FOUNDATIONS):
+        write_text(file, with_claims(file.read_text(encoding="utf-8"), found))
     lines = [f"{json.dumps(name)}: {one.model_dump_json(exclude_defaults=True)}" for name, one in sorted(found.items())]
     write_text(FOUND, "{\n" + ",\n".join(lines) + "\n}\n")  # one line per claim, for small diffs
     print(f"document: {CLAIMS.relative_to(ROOT)}, {FOUND.relative_to(ROOT)}: {len(found)} claims measured")
@@ -247,6 +278,7 @@ def main() -> None:
 
     if INSTALLED:
         sys.exit("document: this command writes the docs of a checkout; run it in one")
+    params.load()  # its `plugins` have choices, too: the claims
     if names := sys.argv[1:]:
         try:
             for name in names:

@@ -12,13 +12,18 @@ This gives the table, the plots, the differences with their intervals, the verdi
 the measurements of one base, variant and seed. Networks of the same seed are compared in pairs, over seeds and, if
 values per test text are kept, over texts (`statistics`): with d = m₁ − m₂ and a `margin`, the smallest difference that
 counts, or with d = ln m₁ − ln m₂ and the logarithm of a `factor`. With `some`, the best of several variants is
-selected, so each interval is wider, and all of them hold together with 95 % probability (Bonferroni). A run whose value
-is not a number (it has diverged) is left out of means and pairs, and is counted.
+selected, and with `than: best` the best of the others, so each interval is wider, and all of them hold together with
+95 % probability (`statistics`). A run whose value is not a number (it has diverged) is left out of means and pairs, and
+is counted.
 
-There is no verdict if the networks have not learnt. The side that is expected to be at least as good (`than`, or the
-best variant if a variant should be better) must be better than the baseline, including its interval. The baseline
-(`Comparison.levels`) is the result of counting or guessing; a comparison with a network that has not learnt is
-meaningless. If something is compared with the baseline itself, `given` defines what must have been learnt.
+An expectation has no verdict if its networks have not learnt. The side that is expected to be at least as good (`than`,
+or the best variant if a variant should be better) must be better than the baseline, including its interval. The
+baseline (`Comparison.levels`) is the result of counting or guessing; a comparison with a network that has not learnt is
+meaningless. If something is compared with the baseline itself, `given` defines what must have been learnt. A condition
+guards the expectations of its base, and those that compare another base with it; the other ones are judged.
+
+The sentence has the differences that decide, at most DECIDING of them; the table has all means, `rests_on` all
+differences.
 
 Shape legend: S seeds, N test texts.
 """
@@ -42,16 +47,18 @@ from langladder.experiments.statistics import (
     difference,
     every,
     finite,
+    from_best,
     gated,
     mean,
+    of_shares,
     some,
     spread,
 )
 
 LEAST = 1e-12
 """Lower limit of a metric whose logarithm is taken."""
-MANY = 8
-"""Above this number of means, a sentence only lists those with an expectation."""
+DECIDING = 3
+"""Maximum number of differences in a sentence."""
 
 
 class Measured(NamedTuple):
@@ -82,6 +89,22 @@ class Measured(NamedTuple):
         return self.items.get(metric, self.values[metric])
 
 
+class Figure(NamedTuple):
+    """A difference in words: both sides, how far they are apart, with an interval.
+
+    Attributes:
+        variant: the name of the first side. label: of the metric.
+        text: both sides with their means, and the difference, from the lower to the higher one.
+        verdict: of the expectation for this variant. sure: the difference in half intervals, in favour of the claim.
+    """
+
+    variant: str
+    label: str
+    text: str
+    verdict: Verdict
+    sure: float
+
+
 C = TypeVar("C", bound=ComparisonConfig)
 Found = Mapping[str, Mapping[str, Measured]]
 """Title of a base → variant → measurements."""
@@ -103,6 +126,8 @@ class Comparison(Experiment[C]):
     metrics: ClassVar[dict[str, Metric]]
     titles: Mapping[Any, str] = {}
     """Base → its title, if it differs from its name."""
+    remark = ""
+    """The end of the sentence: what was measured otherwise than requested."""
 
     @abstractmethod
     def measure(self, data: Data, seeds: range) -> Measure:
@@ -135,7 +160,7 @@ class Comparison(Experiment[C]):
         return f"{self.config.what} {variant}" if self._numbers() else variant
 
     def findings(self, found: Found, levels: Levels | None = None) -> Findings:
-        """The claim holds if all expectations hold for every base, and all bases have learned."""
+        """The claim holds if all expectations hold for every base; it is refuted if one is refuted."""
         config, columns, levels = self.config, self._columns(), {**self.config.baseline, **(levels or {})}
         fields = self._fields(
             found, config.expect, [config.metric, *(key for key in columns if key != config.metric)], levels
@@ -156,28 +181,22 @@ class Comparison(Experiment[C]):
     def _fields(
         self, found: Found, expect: Sequence[Expectation], columns: list[str], levels: Levels
     ) -> dict[str, Any]:
-        """The fields of `Shown`: a table of these metrics; the first one is in the sentence."""
+        """The fields of `Shown`: a table of these metrics, and the sentence of the expectations."""
         key, label = columns[0], self.metrics[columns[0]].label
-        expected = [
-            self.judged(one, found[base], found, levels, lead=self._lead(base)) for base, one in self._each(expect)
-        ]
-        verdict = every(one for one, _ in expected)
-        if expect is self.config.expect:
-            verdict = gated(self._gates(found, levels), verdict)
+        verdicts, figures = list[Verdict](), list[Figure]()
+        for base, expected in self._each(expect):
+            verdict, of_it = self.judged(expected, found[base], found, levels, lead=self._lead(base))
+            if expect is self.config.expect:
+                verdict = gated(self._gates(base, expected, found, levels), verdict)
+            verdicts.append(verdict)
+            figures += of_it
+        verdict = every(verdicts)
         rows = [(base, name, one) for base, by in found.items() for name, one in by.items()]
-        means = [
-            f"{self._lead(base)}{_number(one.mean(key))} ({self.variant_title(name)})"
-            for base, name, one in rows
-            if len(rows) <= MANY or name in self._looked_at(base, expect)
-        ]
         lost = [sum(not math.isfinite(value) for value in one.values[key]) for *_, one in rows]
         left_out = f"; {sum(lost)} of {sum(len(one.values[key]) for *_, one in rows)} runs have no {label}"
         sized = any(one.parameters for *_, one in rows)
         return {
-            **opened(
-                verdict,
-                f"{label}: {', '.join(means)}; {'; '.join(text for _, text in expected)}{left_out * any(lost)}.",
-            ),
+            **opened(verdict, f"{sentence(figures, verdict)}{left_out * any(lost)}{self.remark}."),
             "columns": ["network", self.config.what, *["parameters"] * sized, label, "± between seeds"]
             + [self.metrics[one].label for one in columns[1:]]
             + ["runs left out"] * any(lost),
@@ -202,8 +221,8 @@ class Comparison(Experiment[C]):
         found: Found | None = None,
         levels: Levels | None = None,
         lead: str = "",
-    ) -> tuple[Verdict, str]:
-        """The expectations for a base's variants, and the numbers that decide them.
+    ) -> tuple[Verdict, list[Figure]]:
+        """The expectations for a base's variants, and the differences that decide them.
 
         Args:
             found, levels: the measurements and levels to compare with.
@@ -212,16 +231,25 @@ class Comparison(Experiment[C]):
         key = expected.metric or self.config.metric
         metric = self.metrics[key]
         of = "" if key == self.config.metric else f"{metric.label}, "
-        verdicts, texts = {}, {}
+        figures = dict[str, Figure]()
         for name in expected.names:
-            other, against = self._other(expected, name, by, found or {}, levels or {})
-            gain = self._gain(by[name], other, key, expected)
-            text = f"{lead}{of}{self.variant_title(name)} against {against}"
-            verdicts[name] = expected.judged(gain._replace(what=text))
+            gain, against, level = self._against(expected, name, by, found or {}, levels or {})
+            what = f"{lead}{self.variant_title(name)}"
+            verdict = expected.judged(gain._replace(what=f"{of}{what} against {against}"))
             points = key in by[name].items and by[name].items[key].dtype == bool
-            texts[name] = f"{text} {_statement(gain if metric.more_is_better else -gain, expected, points=points)}"
+            other = f"{level} ({against})" if level else against
+            sides = f"{_number(by[name].mean(key))} ({what}) against {other}"
+            favour = -1 if expected.outcome in ("worse", "no better") else 1
+            figures[name] = Figure(
+                name,
+                metric.label,
+                f"{sides}, {_apart(gain, expected, points=points)}",
+                verdict,
+                favour * gain.mean / gain.half if gain.half else math.inf,
+            )
+        verdicts = {name: one.verdict for name, one in figures.items()}
         named = expected.each or [min(verdicts, key=lambda name: (not verdicts[name].holds, self._cost(by[name], key)))]
-        return (every if expected.each else some)(verdicts.values()), "; ".join(texts[name] for name in named)
+        return (every if expected.each else some)(verdicts.values()), [figures[name] for name in named]
 
     def _lead(self, base: str) -> str:
         """The title of a base as a prefix, if there are several bases."""
@@ -236,43 +264,47 @@ class Comparison(Experiment[C]):
         for base in self.config.bases:
             yield from ((self.title(base), one) for one in expected if not one.of or str(base) in one.of)
 
-    def _looked_at(self, base: str, expect: Iterable[Expectation]) -> set[str]:
-        """The variants of a base with an expectation, and those that they are compared with."""
-        names, found = list(self.config.changes()), set[str]()
-        for title, expected in self._each(expect):
-            if title == base:
-                found |= {*expected.names, str(expected.than)}
-                found |= {names[names.index(name) - 1] for name in expected.names if expected.than == BEFORE}
-                found |= set(names) if expected.than == BEST else set()
-        return found
-
     def _cost(self, one: Measured, key: str) -> float:
         """The mean with the sign that makes lower better; infinite if a network has diverged."""
         value = mean(one.values[key])
         return math.inf if math.isnan(value) else -value if self.metrics[key].more_is_better else value
 
-    def _other(
+    def _against(
         self, expected: Expectation, name: str, by: Mapping[str, Measured], found: Found, levels: Levels
-    ) -> tuple[Measured | float, str]:
-        """The other side of a comparison, and its title."""
+    ) -> tuple[Difference, str, str]:
+        """The gain of a variant over the other side; the title of the other side, and its mean."""
         than, key, names = expected.than, expected.metric or self.config.metric, list(by)
+        chosen = max(1, len(expected.some))
         if isinstance(than, float | int):
-            return float(than), f"{than:g}"
+            return self._gain(by[name], float(than), key, expected, chosen), f"{than:g}", ""
         if than == BASELINE:
-            return levels[key], f"{BASELINE}, {_number(levels[key])},"
+            return self._gain(by[name], levels[key], key, expected, chosen), f"the {BASELINE}", _number(levels[key])
+        if than == BEST:
+            others = [one for one in names if one != name and math.isfinite(self._cost(by[one], key))]
+            others = others or [one for one in names if one != name]
+            gains = [self._gain(by[name], by[one], key, expected, chosen * len(others)) for one in others]
+            best = others[min(range(len(others)), key=lambda index: gains[index].mean)]
+            return from_best(gains), f"the best of the others, {self.variant_title(best)}", _number(by[best].mean(key))
         if than == BEFORE:
             than = names[names.index(name) - 1]
-        elif than == BEST:
-            than = min(names, key=lambda one: self._cost(by[one], key))
-            return by[than], f"the best, {self.variant_title(than)},"
-        elif than not in by:
-            base = next(self.title(base) for base in self.config.bases if str(base) == than)
-            return found[base][name], base
-        return by[than], self.variant_title(than)
+        title, other = self.variant_title(than), by.get(than)
+        if other is None:
+            title = self._base_titles()[than]
+            other = found[title][name]
+        return self._gain(by[name], other, key, expected, chosen), title, _number(other.mean(key))
 
-    def _gain(self, one: Measured, other: Measured | float, key: str, expected: Expectation) -> Difference:
-        """The difference between two variants; positive if the first is better."""
-        sides = [one.sides(key), other.sides(key) if isinstance(other, Measured) else other]
+    def _base_titles(self) -> dict[str, str]:
+        """Name of a base → its title."""
+        return {str(base): self.title(base) for base in self.config.bases}
+
+    def _gain(
+        self, one: Measured, other: Measured | float, key: str, expected: Expectation, intervals: int
+    ) -> Difference:
+        """The difference between two variants, positive if the first is better; so many intervals hold together."""
+        confidence = 1 - (1 - CONFIDENCE) / intervals
+        sides: list[Any] = [one.sides(key), other.sides(key) if isinstance(other, Measured) else other]
+        if self.metrics[key].of_runs:
+            return self._gain_of_runs(one, other, key, confidence)
         unequal = isinstance(other, Measured) and (key in one.items) != (key in other.items)
         if isinstance(other, Measured) and (unequal or expected.factor is not None):
             sides = [side.values[key] for side in (one, other)]
@@ -280,22 +312,37 @@ class Comparison(Experiment[C]):
             sides = [np.log(np.maximum(side, LEAST)) for side in (one.values[key], sides[1])]
         if not self.metrics[key].more_is_better:
             sides.reverse()
-        return difference(sides[0], sides[1], 1 - (1 - CONFIDENCE) / max(1, len(expected.some)))
+        return difference(sides[0], sides[1], confidence)
 
-    def _gates(self, found: Found, levels: Levels) -> Iterator[Verdict]:
-        """The conditions of a verdict: those in `given`, and that the networks have learned."""
+    def _gain_of_runs(self, one: Measured, other: Measured | float, key: str, confidence: float) -> Difference:
+        """See `_gain`; for a metric that is 0 or 1 of each run."""
+        sides = [
+            (side.mean(key), len(side.values[key])) if isinstance(side, Measured) else (side, 0)
+            for side in (one, other)
+        ]
+        if not self.metrics[key].more_is_better:
+            sides.reverse()
+        return of_shares(sides[0], sides[1], confidence, seeds=len(one.values[key]))
+
+    def _gates(self, base: str, expected: Expectation, found: Found, levels: Levels) -> Iterator[Verdict]:
+        """The conditions of an expectation of a base: those in `given`, and that its networks have learned."""
         config = self.config
-        for base, condition in self._each(config.given):
-            verdict, text = self.judged(condition, found[base], found, levels, lead=self._lead(base))
-            lacking = f"; {verdict.reason}" if verdict.reason else ""
-            yield Verdict(verdict.holds or None, f"{text}, where {condition.outcome} is needed{lacking}")
+        compared_base = self._base_titles().get(str(expected.than)) if expected.than not in found[base] else None
+        for of, condition in self._each(config.given):
+            if of in (base, compared_base):
+                verdict, figures = self.judged(condition, found[of], found, levels, lead=self._lead(of))
+                text = "; ".join(one.text for one in figures if not one.verdict.holds)
+                lacking = f"; {verdict.reason}" if verdict.reason else ""
+                yield Verdict(verdict.holds or None, f"{text}, where {condition.outcome} is needed{lacking}")
         compared = {one.metric or config.metric for one in (*config.expect, *config.given) if one.than == BASELINE}
-        for base, expected in self._each(config.expect):
-            named = expected.than in found[base] and expected.outcome != "better"
-            for key in (one for one in levels if one not in compared):
-                yield self._has_learnt(
-                    found[base], str(expected.than) if named else None, key, levels[key], self._lead(base)
-                )
+        for key in (one for one in levels if one not in compared):
+            if expected.outcome == "better" or not (compared_base or expected.than in found[base]):
+                yield self._has_learnt(found[base], None, key, levels[key], self._lead(base))
+            elif compared_base:
+                for name in expected.names:
+                    yield self._has_learnt(found[compared_base], name, key, levels[key], self._lead(compared_base))
+            else:
+                yield self._has_learnt(found[base], str(expected.than), key, levels[key], self._lead(base))
 
     def _has_learnt(
         self, found: Mapping[str, Measured], name: str | None, key: str, level: float, lead: str = ""
@@ -379,13 +426,27 @@ def _positive(curve: Mapping[Any, list[float]]) -> dict[Any, list[float]]:
     return {index: [value if value > 0 else math.nan for value in values] for index, values in curve.items()}
 
 
-def _statement(apart: Difference, expected: Expectation, *, points: bool) -> str:
-    """A difference as text, in points for shares."""
+def sentence(figures: Sequence[Figure], verdict: Verdict) -> str:
+    """The differences that decide a verdict: those with the same outcome, of these the least sure ones."""
+    deciding = [one for one in figures if one.verdict.holds is verdict.holds] or list(figures)
+    chosen = sorted(deciding, key=lambda one: one.sure)[:DECIDING]
+    by = dict[str, list[str]]()
+    for one in figures:
+        if one in chosen:
+            by.setdefault(one.label, []).append(one.text)
+    differences = [judged.difference for one in chosen for judged in one.verdict.rests_on]
+    seeds = min((one.seeds for one in differences if one.seeds is not None), default=0)
+    many = f"{seeds} seeds, 95 % intervals" if seeds > 1 else "one seed"
+    return "; ".join(f"{label}: {'; '.join(texts)}" for label, texts in by.items()) + f"; {many}"
+
+
+def _apart(gain: Difference, expected: Expectation, *, points: bool) -> str:
+    """How far two sides are apart, as text: a positive number, unless the interval contains 0; in points for shares."""
+    ends: list[float] = list((gain if gain.mean >= 0 else -gain)[:3])
+    unit = " %" if expected.factor is not None else " points" if points else ""
     if expected.factor is not None:
-        middle, low, high = (f"{100 * (math.exp(min(value, 700.0)) - 1):+.1f}" for value in apart[:3])
-        return f"{middle} % ({low} to {high})" if math.isfinite(apart.low) else f"{middle} % (one seed)"
-    if points:
-        return str(apart)
-    if not math.isfinite(apart.low):
-        return f"{apart.mean:+.3f} (one seed)"
-    return f"{apart.mean:+.3f} ({apart.low:+.3f} to {apart.high:+.3f})"
+        ends = [math.exp(min(value, 700.0)) - 1 for value in ends]
+    mean, low, high = (f"{100 * value:.1f}" if unit else _number(value) for value in ends)
+    if not math.isfinite(gain.low):
+        return f"{mean}{unit} apart"
+    return f"{mean}{unit} apart{' in every seed' if gain.low == gain.high else f' ({low} to {high})'}"

@@ -26,6 +26,7 @@ class Metric(NamedTuple):
         along: for a curve, the name of its positions; a curve has a plot for each base, and no column.
         log: the axes of that plot with a logarithmic scale.
         clock: whether it depends on the machine's speed; only `Comparison.timed` uses such metrics.
+        of_runs: whether it is 0 or 1 of each run, so that its mean is a share of the runs.
     """
 
     label: str
@@ -34,6 +35,7 @@ class Metric(NamedTuple):
     along: str = ""
     log: Literal["", "x", "y", "xy"] = ""
     clock: bool = False
+    of_runs: bool = False
 
     @property
     def scalar(self) -> bool:

@@ -1,6 +1,7 @@
 """What the documents say of the project is so: the stage table, the commands, the files."""
 
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -8,7 +9,7 @@ import yaml
 from langladder.families.family import Rung
 from langladder.ground.schema import locate
 from pipeline import ROOT
-from pipeline.document import CLAIMS, claim_table, fill, published, stage_table
+from pipeline.document import CLAIMS, FOUNDATIONS, fill, published, stage_table, with_claims
 from pipeline.settings import params
 from pipeline.settings.titles import Description
 from pipeline.site.story import settings
@@ -23,9 +24,23 @@ def test_the_stage_table_is_that_of_the_pipeline() -> None:
     assert stage_table() in written
 
 
-def test_the_claims_are_those_of_the_configs_with_what_was_measured() -> None:
+@pytest.mark.parametrize("page", [CLAIMS, FOUNDATIONS])
+def test_the_figures_of_claims_are_those_of_the_last_run(page: Path) -> None:
+    written = page.read_text(encoding="utf-8")
+    assert with_claims(written, published()) == written, "run `python -m pipeline.document claims`"
+
+
+def test_the_foundations_have_figures_of_claims_from_one_source_only() -> None:
+    """Outside the generated tables no number with decimals and no per cent, but for equations and settings."""
+    written = FOUNDATIONS.read_text(encoding="utf-8")
+    claims, rest = written.partition("## The claims")[2].partition("## Is every gradient right?")[::2]
+    prose = re.sub(r"<!-- means (\w+) -->.*?<!-- /means \1 -->|```.*?```", "", claims, flags=re.DOTALL)
+    assert rest and not re.findall(r"\d+\.\d{2,}|\d %", prose)
+    assert len(re.findall("<!-- means ", claims)) == 9
+
+
+def test_the_claims_are_those_of_the_configs() -> None:
     written = CLAIMS.read_text(encoding="utf-8")
-    assert fill(written, "claims", claim_table(published())) == written, "run `python -m pipeline.document claims`"
     assert published().keys() <= {*params.conf_names("claim"), *params.conf_names("probe")}
     assert "(None)" not in written, "a claim of conf/ names no paper"
 

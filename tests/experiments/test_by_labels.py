@@ -24,6 +24,7 @@ from claims.reading.small_vectors import small_vectors
 from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
 from langladder.experiments.statistics import difference
+from langladder.ground.errors import InputError
 from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.text.labelled.labelled import Example
 from pipeline.tracking.code_version import files_of
@@ -66,7 +67,7 @@ def test_every_beginning_of_the_order_has_the_shares_of_the_whole() -> None:
 
 
 def test_a_larger_subset_contains_a_smaller_one_and_a_fifth_is_held_out() -> None:
-    whole = texts(60, 60)
+    whole = texts(60, 60)._replace(validation=[])
     small, large = (subset(whole, count, 3) for count in (20, 60))
     assert {*small.train, *small.validation} < {*large.train, *large.validation}
     assert (len(small.train), len(small.validation)) == (16, 4)
@@ -76,8 +77,26 @@ def test_a_larger_subset_contains_a_smaller_one_and_a_fifth_is_held_out() -> Non
     assert set(subset(whole, 20, 4).train) != set(small.train)
 
 
-def test_numbers_of_labels_that_do_not_fit_are_left_out() -> None:
-    assert fitting([5, 16, 64, 1024], texts(*[5] * 12)) == [16]
+def test_numbers_of_labels_that_do_not_fit_are_left_out_and_named() -> None:
+    whole = texts(*[5] * 12)
+    assert whole.size == 63
+    assert fitting([5, 16, 62, 64, 1024], whole) == ([16, 62], "; 5, 64, 1,024 labels are not possible: there are 63")
+    assert fitting([16], whole) == ([16], "")
+    with pytest.raises(InputError, match=r"claim.settings.labels=64: there are 63 labels for training and validation"):
+        subset(whole, 64, 1)
+
+
+def test_all_labels_hold_out_the_same_share_as_a_subset(data: Data) -> None:
+    """Of 432 texts for training and 108 for validation, no matter how the corpus divides them."""
+    whole = corpus(data, settings())
+    parts = {split: data.examples(split) for split in ("train", "validation", "test")}
+    assert whole.size == len(parts["train"]) + len(parts["validation"])
+    assert len(whole.validation) == whole.size // 5 and not set(whole.train) & set(whole.validation)
+    assert {*whole.train, *whole.validation} == {*parts["train"], *parts["validation"]}
+    assert (
+        whole.remark()
+        == f"; {len(whole.train):,} texts to train on, {len(whole.validation):,} others select the weights"
+    )
 
 
 def test_the_interval_of_a_difference_holds_it_and_shrinks_with_the_texts() -> None:
@@ -88,7 +107,7 @@ def test_the_interval_of_a_difference_holds_it_and_shrinks_with_the_texts() -> N
     assert many.high - many.low < few.high - few.low
     assert many.low > 0.15
     same = difference(np.ones((3, 10), dtype=bool), np.ones((3, 10), dtype=bool))
-    assert (same.mean, same.low, same.high) == (0.0, 0.0, 0.0)
+    assert same.mean == 0.0 and same.low < 0 < same.high
     assert str(many).startswith(f"{100 * many.mean:+.1f} points (")
 
 
@@ -170,6 +189,7 @@ def test_every_variant_is_measured_at_every_number_of_labels(data: Data) -> None
         assert line.x == [16.0, 64.0, 540.0] and line.error is not None
         assert (line.y[-1], line.y[0]) == (row[3], row[5])
         assert row[6] == pytest.approx(float(str(row[5])) - float(str(row[3])), abs=1e-5)
+    assert "; of all 540 labels 108 select the weights." in found.verdict
     one = ByLabels(settings(counts=[5000])).run(data, seed=1, progress=progress.append)
     assert [row[6] for row in one.rows] == [None] * 3  # of one number nothing is said of what changes with it
 

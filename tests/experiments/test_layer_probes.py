@@ -1,6 +1,6 @@
 """Probes of layers: labels of the tasks, states of a word, verdicts by hand."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import islice
 from random import Random
 from typing import Any
@@ -11,6 +11,7 @@ import torch
 from pydantic import ValidationError
 
 from claims.pretraining.layer_probes import (
+    WHOLE,
     BiLM,
     Cutter,
     LayerProbes,
@@ -73,12 +74,27 @@ def test_the_number_is_the_subjects_whatever_the_last_noun_is() -> None:
     assert Counter(label for text in drawn for label in text.labels.values()) == {"s": 100, "p": 100}
 
 
-def test_every_word_has_its_tag_and_every_question_its_answer() -> None:
-    spoken = next(parts_of_speech(Random(2)))
-    assert list(spoken.labels) == list(range(len(spoken.words))) and spoken.labels[len(spoken.words) - 1] == "PUNCT"
+def test_words_with_several_tags_have_theirs_and_every_question_its_answer() -> None:
+    tags = defaultdict[str, set[str]](set)
+    for spoken in islice(parts_of_speech(Random(2)), 300):
+        for index, tag in spoken.labels.items():
+            tags[spoken.words[index]].add(tag)
+    assert {"her", "lost"} <= set(tags) and "the" not in tags
+    assert sum(len(some) > 1 for some in tags.values()) > 4, "the word alone does not show it"
     for question in islice(questions(Random(2)), 50):
-        assert question.words[-1] == "?" and list(question.labels) == [len(question.words) - 1]
+        assert question.words[-1] == "?" and list(question.labels) == [WHOLE]
         assert question.words[0] != "where" or set(question.labels.values()) == {"place"}
+
+
+def test_a_line_is_read_from_the_mean_of_its_words(data: Data, cutter: Cutter, bilm: BiLM) -> None:
+    words = ["the", "dog", "sleeps"]
+    every, whole = (Text(words, labels) for labels in (dict.fromkeys(range(3), "any"), {WHOLE: "any"}))
+    for model in (bilm, Bodies(data, CONFIG).fresh("gpt", seed=1)):
+        x = features(model, [every], cutter)  # (N + 1, 3, D)
+        spans = cutter.row(words).spans
+        pieces = (spans[:, 1] - spans[:, 0]) / spans[-1, 1:].sum()
+        mean = (x * (pieces / pieces.sum())[:, None]).sum(axis=1)
+        np.testing.assert_allclose(features(model, [whole], cutter)[:, 0], mean, atol=1e-6)  # type: ignore[arg-type]
 
 
 # ---- states ---------------------------------------------------------------------------------------------------------

@@ -130,9 +130,11 @@ def test_figures_bear_the_names_of_variant_and_metric() -> None:
     losses = heads(2.0, 2.5, 1.5, 2.5)
     assert losses.figures["1_loss"] == 2.0
     assert losses.figures["4_bleu"] == 1.5
-    assert "heads 4 against heads 1 -25.0 % (" in losses.verdict
+    assert "loss per token: 1.500 (heads 4) against 2.000 (heads 1), 33.3 % apart (" in losses.verdict
+    assert losses.verdict.endswith("; 5 seeds, 95 % intervals.")
     tied = found("weight_tying", tied=[10.0], untied=[12.0])
-    assert "tied against untied -16.7 % (one seed)" in tied.verdict
+    assert "10.000 (LSTM tied) against 12.000 (untied), 20.0 % apart; 10.000 (GPT tied)" in tied.verdict
+    assert tied.verdict.endswith("; one seed.")
     assert tied.figures == {
         f"{base}_{how}_perplexity": value for base in ("lstm", "gpt") for how, value in TIED.items()
     }
@@ -167,8 +169,8 @@ def judged(outcome: str, first: Measured, second: Measured) -> tuple[bool | None
     """Whether b is so beside a."""
     expected = Expectation.model_validate({"each": ["b"], "is": outcome, "than": "a", "margin": 0.05})
     config = TranslatorComparisonConfig.model_validate(TWO | {"expect": [expected.model_dump(by_alias=True)]})
-    verdict, text = TranslatorComparison(config).judged(expected, {"a": first, "b": second})
-    return verdict.holds, text
+    verdict, (figure,) = TranslatorComparison(config).judged(expected, {"a": first, "b": second})
+    return verdict.holds, figure.text
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ def test_where_right_texts_are_kept_an_interval_decides(outcome: str, share: flo
     assert whole.values == {"bleu": [0.8] * 5} and whole.items["bleu"].shape == (5, 500)
     found, text = judged(outcome, whole, of_texts(*[share] * 5))
     assert found is came
-    assert text.startswith(f"b against a {100 * (share - 0.8):+.1f} points (")
+    assert text.startswith(f"{share:.3f} (b) against 0.800 (a), {100 * abs(share - 0.8):.1f} points apart (")
 
 
 def test_of_some_that_are_picked_from_each_interval_is_wider() -> None:
@@ -348,8 +350,8 @@ def test_every_verdict_is_reached_by_declaration(expected: dict[str, Any], holds
 def test_a_variant_is_compared_with_the_same_variant_of_another_base() -> None:
     worse = {"of": ["one"], "each": ["1", "2"], "is": "worse", "than": "other", "margin": 0.5}
     found = toy(worse, bases=["one", "other"])
-    assert found.holds is True and "One dose 1 against Other -1.000" in found.verdict
-    assert "Other dose" not in found.verdict.partition(";")[2]  # of the other nothing is expected
+    assert found.holds is True and "1.030 (One dose 1) against 2.030 (Other), 1.000 apart" in found.verdict
+    assert "Other dose" not in found.verdict  # of the other nothing is expected
     assert toy(worse | {"is": "better"}, bases=["one", "other"]).holds is False
 
 
@@ -358,7 +360,64 @@ def test_without_its_conditions_a_claim_has_no_verdict() -> None:
     assert toy(given=[condition]).holds is True
     found = toy(given=[condition | {"than": 1.5}])
     assert found.holds is None
-    assert found.reason.startswith("dose 1 against 1.5 -0.470 (") and "where better is needed" in found.reason
+    assert found.reason.startswith("1.030 (dose 1) against 1.5, 0.470 apart (")
+    assert "where better is needed" in found.reason
+
+
+def test_a_condition_guards_the_expectations_of_its_base_alone() -> None:
+    """What is refuted of another base is refuted; a base that is compared with the one in the condition is guarded."""
+    worse = {"of": ["other"], "each": ["2"], "is": "worse", "than": "1", "margin": 0.1}
+    condition = {"of": ["one"], "each": ["1"], "is": "better", "than": 1.5, "margin": 0}
+    better = {"of": ["one"], "each": ["2"], "is": "better", "than": "1", "margin": 0.1}
+    both = ["one", "other"]
+    assert toy(better, worse, bases=both, given=[condition]).holds is False
+    assert toy(better, worse | {"is": "better"}, bases=both, given=[condition]).holds is None
+    assert toy(worse | {"is": "better"}, bases=both, given=[condition]).holds is True
+    assert toy(worse | {"than": "one", "is": "better"}, bases=both, given=[condition]).holds is None
+
+
+@pytest.mark.parametrize(
+    ("name", "better", "worse"),
+    [
+        ("depth", "two layers", "one layer"),
+        ("directions", "both directions", "forwards"),
+        ("word_order", "LSTM", "mean of embeddings"),
+    ],
+)
+def test_where_two_arms_exchange_their_data_the_verdict_turns(name: str, better: str, worse: str) -> None:
+    experiment = comparison(name)
+    metric = experiment.config.metric
+    cells = {variant: {metric: five(0.6, 0.01)} for variant in experiment.config.changes()}
+    cells |= {better: {metric: five(0.8, 0.01)}, worse: {metric: five(0.6, 0.01)}}
+    assert declared(name, cells).holds is True
+    assert declared(name, cells | {better: cells[worse], worse: cells[better]}).holds is False
+
+
+def test_a_share_of_the_runs_has_wilsons_interval() -> None:
+    """All of five runs: at least 57 % of all runs, and not 100 % for certain."""
+    runs = Measured(0, {"diverged": [1.0] * 5})
+    experiment = comparison("clipping")
+    expected = Expectation.model_validate(
+        {"each": ["never"], "is": "worse", "than": 0, "metric": "diverged", "margin": 0}
+    )
+    (judged,) = experiment.judged(expected, {"never": runs})[0].rests_on
+    assert (judged.difference.low, judged.difference.high) == pytest.approx((0.5655, 1.0), abs=1e-4)
+
+
+def test_a_sentence_has_the_figures_that_decide() -> None:
+    """Those of the verdict's outcome, of these the least sure ones, and no figure twice."""
+    expected = [
+        {"each": ["2", "3"], "is": "better", "than": "1", "margin": 0.1},
+        {"each": ["3"], "is": "better", "than": "2", "margin": 0.1},
+        {"each": ["2", "3"], "is": "better", "than": 0.5, "margin": 0.1},
+    ]
+    found = toy(*expected)
+    assert found.verdict.count("apart") == 3 and len(found.rests_on) == 5
+    wrong = {"each": ["1"], "is": "better", "than": "2", "margin": 0.1}
+    assert toy(*expected, wrong).verdict == (
+        "It is refuted here: score: 1.030 (dose 1) against 2.030 (dose 2), 1.000 apart in every seed; "
+        "5 seeds, 95 % intervals; 2 of 20 runs have no score."
+    )
 
 
 def test_four_seeds_judge_nothing_and_say_so() -> None:

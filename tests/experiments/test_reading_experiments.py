@@ -141,10 +141,10 @@ def test_classifiers_are_compared_on_the_labelled_texts(data: Data) -> None:
 
 
 def test_a_seed_sees_texts_of_its_own_where_not_all_are_read(data: Data) -> None:
-    comparison = LabelComparison(ReadingComparisonConfig.model_validate(READING | {"train_texts": 400}))
+    comparison = LabelComparison(ReadingComparisonConfig.model_validate(READING | {"labels": 400}))
     whole = comparison.texts(data)
     one, two = (comparison.part(whole, seed) for seed in (1, 2))
-    assert len(one.train) == len(two.train) == 40
+    assert len(one.train) == len(two.train) == 32 and len(one.validation) == len(two.validation) == 8
     assert set(one.train) != set(two.train)
     assert one.test == whole.test
 
@@ -206,7 +206,10 @@ def test_trees_lead_where_they_do_beyond_what_was_trained() -> None:
     assert found((1.0, 0.9), (0.8, 0.7), noise=0.001).holds is False
     assert found((0.3, 0.95), (0.3, 0.75)).holds is None
     result = found((1.0, 0.95), (0.95, 0.75))
-    assert "Tree-LSTM against LSTM +0.200" in result.verdict and result.figures["tree_lstm_beyond"] == 0.95
+    assert (
+        "0.950 (Tree-LSTM) against 0.750 (LSTM), 0.200 apart" in result.verdict
+        and result.figures["tree_lstm_beyond"] == 0.95
+    )
 
 
 def test_composition_measures_as_many_reviews_of_every_length_and_trains_on_short_ones() -> None:
@@ -288,7 +291,7 @@ def test_an_expectation_may_be_of_another_metric() -> None:
     softmax = values(0.8, 0.1)
     better = judged(comparison, softmax=softmax, crf=values(0.9, 0.0))
     assert better.holds is True
-    assert "impossible tags, share, crf against softmax -0.100" in better.verdict
+    assert "impossible tags, share: 0.000 (crf) against 0.100 (softmax), 0.100 apart" in better.verdict
     assert judged(comparison, softmax=softmax, crf=values(0.9, 0.2)).holds is False
     assert judged(comparison, softmax=softmax, crf=values(0.7, 0.0)).holds is False
     with pytest.raises(ValidationError, match="metric='f1' is not allowed: one of accuracy, hidden"):

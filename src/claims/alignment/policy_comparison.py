@@ -27,7 +27,7 @@ from claims.alignment.chain_settings import ChainConfig
 from claims.alignment.policy_answers import Judged, Judges, text_loss
 from claims.alignment.prompted_gpt import answered_in_words
 from claims.alignment.small_policies import Chains
-from claims.comparison import Change, Comparison, Measure, Measured, Scored
+from claims.comparison import Change, Comparison, Figure, Measure, Measured, Scored
 from claims.declaration import ComparisonConfig, Expectation, Metric
 from langladder.corpora.instructions.judge import NoiseConfig
 from langladder.experiments.experiment import Data
@@ -127,13 +127,14 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
 
     def judged(
         self, expected: Expectation, by: Mapping[str, Measured], *rest: Any, **where: Any
-    ) -> tuple[Verdict, str]:
+    ) -> tuple[Verdict, list[Figure]]:
         """See `Comparison.judged`; also computes how often an answer is preferred."""
-        verdict, text = super().judged(expected, by, *rest, **where)
+        verdict, figures = super().judged(expected, by, *rest, **where)
         if (expected.metric or self.config.metric) != "gold" or expected.than not in by:
-            return verdict, text
-        shares = [preferred(by[name], by[str(expected.than)]) for name in expected.names]
-        return verdict, f"{text}, preferred in {', '.join(f'{share:.0%}' for share in shares)}"
+            return verdict, figures
+        shares = [preferred(by[one.variant], by[str(expected.than)]) for one in figures]
+        texts = [f"{one.text}, preferred in {share:.0%}" for one, share in zip(figures, shares, strict=True)]
+        return verdict, [one._replace(text=text) for one, text in zip(figures, texts, strict=True)]
 
     def _policy(
         self, chains: Chains, variant: Variant, base: InstructedGPT, reward: RewardModel, which: Mapping[str, Any]

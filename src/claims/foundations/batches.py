@@ -4,13 +4,14 @@
 
 A gradient over all points is exact and takes N examples; one over B points has B/N of the work and noise of variance
 σ²/B. The same number of examples is read by each, so a smaller batch makes N/B times as many updates. A rate that suits
-one batch does not suit another: each has the best of equally many rates.
+one batch does not suit another: each has the best of equally many rates, and this rate is chosen for each question by
+itself, for the loss after all examples and for the loss after as many updates as there are passes.
 
 Shape legend: N points, B points of a batch.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import ClassVar, Literal
 
@@ -56,6 +57,7 @@ class Batches(Comparison[BatchesConfig]):
         "early": Metric("loss after as many updates as of all points", drawn=False),
         "updates": Metric("updates", drawn=False),
         "rate": Metric("best rate", drawn=False),
+        "early_rate": Metric("best rate for as many updates", drawn=False),
         "by_updates": Metric("loss on all points, nats", along="updates", log="x"),
         "by_examples": Metric("loss on all points, nats", along="examples read"),
     }
@@ -72,11 +74,14 @@ class Batches(Comparison[BatchesConfig]):
         def one(_: str, change: Change, seed: int) -> Scored:
             variant = Variant(**change)
             rows = variant.rows or config.points
-            rate = min(variant.rates, key=lambda rate: last_loss([*losses(rows, rate, seeds[0]).values()][-1:]))
+            updates = config.steps(config.passes)
+            rate = best_rate(variant.rates, lambda rate: [*losses(rows, rate, seeds[0]).values()][-1])
+            early = best_rate(variant.rates, lambda rate: losses(rows, rate, seeds[0]).get(updates, math.nan))
             found = losses(rows, rate, seed)
             return 0, {
                 "loss": [*found.values()][-1],
-                "early": found.get(config.steps(config.passes), math.nan),
+                "early": losses(rows, early, seed).get(updates, math.nan),
+                "early_rate": early,
                 "updates": float(max(found)),
                 "rate": rate,
                 "by_updates": found,
@@ -108,6 +113,11 @@ class Batches(Comparison[BatchesConfig]):
 
         train(network, loss, training, watch)
         return found or {0: math.nan}
+
+
+def best_rate(rates: Sequence[float], loss: Callable[[float], float]) -> float:
+    """The rate with the lowest loss; a loss that is not a number is the highest."""
+    return min(rates, key=lambda rate: last_loss([loss(rate)]))
 
 
 def passes_over(points: int, rows: int, seed: int) -> Iterator[torch.Tensor]:

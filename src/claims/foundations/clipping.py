@@ -50,7 +50,7 @@ class Clipping(Comparison[ClippingConfig]):
     titles: Mapping[Any, str] = {"rnn": "RNN"}
     metrics: ClassVar[dict[str, Metric]] = {
         "loss": Metric("training loss at the end, nats"),
-        "diverged": Metric("share of the runs that diverge"),
+        "diverged": Metric("share of the runs that diverge", of_runs=True),
     }
 
     def levels(self, data: Data) -> dict[str, float]:

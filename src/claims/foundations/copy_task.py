@@ -7,9 +7,10 @@ order:
     target                               s_1 … s_n
 
 Only the last n steps are scored. Guessing is right with probability 1/K, and a network whose gradient does not reach
-back over the delay never does better. `copy_task` is about a delay of 100: the loss of a plain RNN does not fall, but a
-GRU learns the task. `copy_length` is about n (Jelassi et al. 2024): attention looks each symbol up, a state of constant
-size must hold all of them.
+back over the delay never does better. `copy_task` is about a delay of 100: whether an LSTM, which was made for this,
+does better than guessing where a plain RNN does not. Arjovsky et al. use the task to show that LSTMs fail at longer
+delays. `copy_length` is about n (Jelassi et al. 2024): attention looks each symbol up, a state of constant size must
+hold all of them.
 
 Shape legend: B rows, n symbols to copy, K symbols to choose from, T = 2n + delay steps, H width.
 """

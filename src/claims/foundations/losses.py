@@ -69,7 +69,7 @@ class Losses(Comparison[LossesConfig]):
     Config: ClassVar[type[schema.Config]] = LossesConfig
     metrics: ClassVar[dict[str, Metric]] = {
         "steps": Metric("steps to learn"),
-        "learnt": Metric("share that learns", more_is_better=True, drawn=False),
+        "learnt": Metric("share of the runs that learn", more_is_better=True, drawn=False, of_runs=True),
         "gradient": Metric("‖∂L/∂z‖ of a wrong answer", along="probability of the wrong label", log="y"),
     }
 

@@ -1,10 +1,12 @@
-"""Optimisers on one task, each with the best of the same number of learning rates (Wilson et al. 2017; Choi et al.
-2020).
+"""Optimisers on one task, each with the best of the same number of learning rates (Kingma & Ba 2015; Choi et al. 2020).
 
 Learning rates have different meanings: SGD multiplies the gradient by it; for Adam it is about the length of a step.
 With one rate for all, the rate would decide the result. So each optimiser searches its own grid, and all grids have the
 same number of rates. The task is a small neural language model on the corpus (Bengio et al. 2003), in which some words
 are frequent and most are rare.
+
+The claim is Kingma and Ba's, about the loss on the training text after equally many steps. Wilson et al. (2017) do not
+contradict it: they found that adaptive methods, trained to the end, do worse than SGD on held-out data.
 
 For the equations see `tasks.optimisation`. The rate is constant, there is no clipping, and no weight decay except
 AdamW's (0.01), which distinguishes it from Adam. A run whose loss is not a number counts as the worst.

@@ -1,4 +1,7 @@
-"""Number agreement over a distance (Linzen, Dupoux & Goldberg 2016): the cat that the dogs chase … sleeps, not sleep.
+"""Number agreement over a distance: the cat that the dogs chase … sleeps, not sleep.
+
+The task is that of Linzen, Dupoux & Goldberg (2016), whose LSTM learned it from labels, but failed as a language model.
+The claim, that language models learn it, is of Gulordava et al. (2018), and of Goldberg (2019) about attention.
 
 A pair of texts differs in the number of one verb. There are relative clauses between it and its subject, or none, and
 no noun directly before the verb has its number. Of microworld's pairs, the last line is such a sentence, and the lines

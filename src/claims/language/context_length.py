@@ -4,7 +4,8 @@
 
 over the same positions t for every c. An n-gram reads n − 1 tokens, so its result does not change for larger c (with
 fewer tokens it would be another model, and is not measured). A network with carried state starts c tokens back; one
-with a bounded context gets a window of c.
+with a bounded context gets a window of c. Any network gains from the second word back, so the verdict is about the last
+doubling, from tokens further back than any n-gram reads.
 
 Shape legend: N positions, c tokens of context.
 """
@@ -20,7 +21,7 @@ from pydantic import Field
 from langladder.data.batches import generator
 from langladder.experiments.experiment import Data, Experiment, ExperimentConfig, Progress
 from langladder.experiments.findings import Findings, Plot, opened, rounded, series
-from langladder.experiments.statistics import Verdict, every, of_one_model
+from langladder.experiments.statistics import Difference, Verdict, every, of_one_model
 from langladder.ground import schema
 from langladder.ground.artefacts import INFINITY, format_figure
 from langladder.ground.errors import InputError
@@ -129,28 +130,30 @@ def _last_log_probs(model: LanguageModel, window: torch.Tensor) -> torch.Tensor 
 def findings(
     losses: Mapping[str, Losses], orders: dict[str, int], title_of: Callable[[str], str], margin: float
 ) -> Findings:
-    """The claim holds if every network gains from context beyond the longest n-gram's.
+    """The claim holds if every network still gains from the last doubling of the context.
 
     An n-gram cannot, by construction, so there is no verdict on it. Each is one model of the ladder; intervals are over
     the positions.
     """
     found = {name: perplexities(by) for name, by in losses.items()}
-    reach = max(orders.values(), default=1) - 1
-    gains: dict[str, float] = {}
-    verdicts = []
-    for name, by in losses.items():
-        beyond = {c: some for c, some in by.items() if some is not None and c >= max(1, reach)}
-        if name not in orders and len(beyond) > 1:
-            first, last = min(beyond), max(beyond)
-            gains[name] = (found[name][first] or math.inf) / (found[name][last] or math.inf)
-            verdicts.append(of_one_model(beyond[first], beyond[last]).exceeds(margin))
-    verdict = every(verdicts) if gains and orders else Verdict(None, "needs an n-gram and a network")
-    falls = ", ".join(f"{title_of(name)} {100 * (1 - 1 / gain):.1f} %" for name, gain in gains.items())
     contexts = list(next(iter(found.values()), {}))
-    measured = (
-        f"from {_at_least(contexts, reach)} tokens of context, where the n-gram sees all it can, "
-        f"to {contexts[-1] if contexts else 0}, the perplexity falls by {falls}."
+    first, last = contexts[-2:] if len(contexts) > 1 else (0, 0)
+    gains = dict[str, Difference]()
+    for name, by in losses.items():
+        near, far = by.get(first), by.get(last)
+        if name not in orders and near is not None and far is not None:
+            gains[name] = of_one_model(near, far)._replace(what=f"{title_of(name)}, {first} to {last} tokens")
+    reach = max(orders.values(), default=1) - 1
+    verdict = every(gain.exceeds(margin) for gain in gains.values())
+    if not gains or not orders:
+        verdict = Verdict(None, "needs an n-gram and a network that reads the longest context")
+    elif reach > first:
+        verdict = Verdict(None, f"an n-gram reads {reach} tokens, more than {first}", verdict.rests_on)
+    falls = ", ".join(
+        f"{title_of(name)} {gain.mean:.3f} nats per token ({gain.low:.3f} to {gain.high:.3f})"
+        for name, gain in gains.items()
     )
+    measured = f"from {first} tokens of context to {last} the loss falls by {falls} (95 % intervals over tokens)."
     return Findings(
         **opened(verdict, measured if gains else "no network is among the models."),
         columns=["model", *(f"{c} tokens" for c in contexts)],
@@ -165,13 +168,9 @@ def findings(
                 series=[series(title_of(name), list(by), by.values()) for name, by in found.items()],
             )
         ],
-        figures={f"{name}_gain": gain for name, gain in gains.items()},
+        figures={f"{name}_gain": gain.mean for name, gain in gains.items()},
     )
 
 
 def _cell(value: float | None) -> str | float | None:
     return INFINITY if value == math.inf else rounded(value)
-
-
-def _at_least(contexts: list[int], reach: int) -> int:
-    return next((c for c in contexts if c >= reach), reach)

@@ -2,7 +2,8 @@
 
 An n-gram, an LSTM and a GPT train on the first parts of the same text, of increasing size. The networks make the same
 number of steps on each part, so with less text they read it more often and do not train less. Every enlargement must
-help: a model that does not improve with more text refutes the claim.
+help: a model that does not improve with more text refutes the claim. A network that is behind the n-gram of the largest
+part has not learned, so nothing is judged of it.
 """
 
 import math
@@ -13,7 +14,6 @@ from pydantic import Field
 from claims.comparison import Change, Comparison, Measure, Scored
 from claims.declaration import ComparisonConfig, Metric
 from claims.language.small_models import COUNTED, TextConfig, first_part, measured
-from claims.training import unigram_loss
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
 
@@ -43,10 +43,6 @@ class DataSize(Comparison[DataSizeConfig]):
         "loss": Metric("loss, nats per token", drawn=False),
         "perplexity": Metric("perplexity per token (test)"),
     }
-
-    def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: the entropy of word frequencies."""
-        return {"loss": unigram_loss(data.stream("train").ids)}
 
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`."""

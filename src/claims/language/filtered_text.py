@@ -25,11 +25,11 @@ from pydantic import Field
 
 from claims.comparison import Change, Comparison, Measure, Scored
 from claims.declaration import ComparisonConfig, Metric
-from claims.language.small_models import TITLES, Network, TextConfig, measured
-from claims.training import unigram_loss
+from claims.language.small_models import ORDER, TITLES, Network, TextConfig, measured
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
 from langladder.ground.errors import InputError
+from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.text.clean.duplicates import DuplicatesConfig, duplicate_kinds
 from langladder.text.filtering.quality import QualityModel, QualitySettings
 from langladder.text.storage.token_streams import TokenStream
@@ -137,9 +137,12 @@ class FilteredText(Comparison[FilteredTextConfig]):
         "stays": Metric("share that stays", along="kind of document"),
     }
 
+    counted: float  # loss of the n-gram
+
     def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: the entropy of word frequencies."""
-        return {"loss": unigram_loss(data.stream("train").ids)}
+        """See `Comparison.levels`: the loss of an n-gram of as many tokens of the text that the quality filter left."""
+        del data
+        return {"loss": self.counted}
 
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`; noise and filters are those of the first seed."""
@@ -148,6 +151,8 @@ class FilteredText(Comparison[FilteredTextConfig]):
         left = filtered(good, noisy(pool, config.noise, seeds[0]), config, seeds[0])
         streams = {name: stream(one.documents, tokenizer) for name, one in left.items()}
         size = min(len(one.ids) for one in streams.values())
+        best = streams[QUALITY].beginning(size)
+        self.counted = math.log(measured(KneserNey, {"order": ORDER}, data, config, seed=1, text=best).perplexity)
 
         def one(base: Network, change: Change, seed: int) -> Scored:
             name = Variant(**change).text

@@ -12,13 +12,16 @@ Huber's loss ρ (δ = 10⁻³) between logarithms is minimised by L-BFGS from a 
 
     min Σᵢ ρ(log Σ exp(a − α log Nᵢ, b − β log Dᵢ, e) − log Lᵢ)      A = eᵃ, B = eᵇ, E = eᵉ
 
-One fit for each seed; a model with a bounded context may not reach H however large it is.
+One fit for each seed. Whether E is H is one question; whether the law fits at all is another, of which the answer does
+not depend on E: the root mean square of L − L(N, D) over the networks must be below the margin, too. A model with a
+bounded context may not reach H however large it is.
 
 Shape legend: G networks of one seed.
 """
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -28,7 +31,7 @@ from claims.language.small_models import TextConfig, first_part, trained
 from claims.training import loss_a_token
 from langladder.experiments.experiment import Data, Experiment, Progress
 from langladder.experiments.findings import Findings, Plot, lines, opened, rounded
-from langladder.experiments.statistics import LEAST_SEEDS, above, difference, gated, mean
+from langladder.experiments.statistics import LEAST_SEEDS, difference, every, mean
 from langladder.ground import schema
 from langladder.ground.artefacts import read_json
 from langladder.ground.errors import InputError
@@ -108,25 +111,26 @@ class ScalingLaw(Experiment[ScalingLawConfig]):
         return Point(blocks, read, loss_a_token(model, data.stream("test"), tokens=config.test_tokens))
 
     def findings(self, found: list[list[Point]], entropy: float) -> Findings:
-        """The claim holds if E is as near to the entropy as the margin says, on both sides."""
-        laws = [fit(points) for points in found]
+        """The claim holds if the law fits, and E is as near to the entropy as the margin says, on both sides."""
+        laws, margin = [fit(points) for points in found], self.config.margin
         apart = difference([law.E for law in laws], entropy)._replace(what="E against the entropy")
-        near = [apart.within(self.config.margin), (-apart).within(self.config.margin)]
-        verdict = near[0] if near[0].holds is not True else near[1]
+        off = [residual(law, points) for law, points in zip(laws, found, strict=True)]
+        misfit = difference(0.0, off)._replace(what="residual of the fit")
+        verdict = every([misfit.within(margin), apart.equals(margin)])
         smallest = [min(point.loss for point in points) for points in found]
-        gate = above([law.E for law in laws], 0.0, "the fit has no irreducible loss: E")
         middle = Law(*(mean(part) for part in zip(*laws, strict=True)))
         cells = [[one[index] for one in found] for index in range(len(found[0]))]
         statement = (
-            f"E {middle.E:.3f} nats per token, the text's entropy {entropy:.3f} ({apart.mean:+.3f}, "
-            f"{apart.low:+.3f} to {apart.high:+.3f}); α {middle.alpha:.2f}, β {middle.beta:.2f}; "
-            f"lowest loss {mean(smallest):.3f}."
+            f"the irreducible loss of the fit is {middle.E:.3f} nats per token, the entropy of the text {entropy:.3f} "
+            f"({apart.mean:+.3f}, {apart.low:+.3f} to {apart.high:+.3f}); the fit misses the measured losses by "
+            f"{mean(off):.3f} ({-misfit.high:.3f} to {-misfit.low:.3f}), the lowest of which is {mean(smallest):.3f} "
+            f"({len(laws)} seeds)."
         )
         by = {f"{cell[0].parameters:,} parameters": dict[int, list[float]]() for cell in cells}
         for cell in cells:
             by[f"{cell[0].parameters:,} parameters"][cell[0].tokens] = [point.loss for point in cell]
         return Findings(
-            **opened(gated([gate], verdict), statement),
+            **opened(verdict, statement),
             columns=["parameters", "tokens read", "loss, nats per token", "by the fit"],
             rows=[
                 [
@@ -147,7 +151,13 @@ class ScalingLaw(Experiment[ScalingLawConfig]):
                     series=lines(by),
                 )
             ],
-            figures={"E": middle.E, "entropy": entropy, "alpha": middle.alpha, "beta": middle.beta},
+            figures={
+                "E": middle.E,
+                "residual": mean(off),
+                "entropy": entropy,
+                "alpha": middle.alpha,
+                "beta": middle.beta,
+            },
         )
 
 
@@ -170,6 +180,11 @@ def true_entropy(data: Data) -> float:
 def value(law: Law, parameters: float, tokens: float) -> float:
     """L(N, D) = E + A / N^α + B / D^β."""
     return float(law.E + law.A / parameters**law.alpha + law.B / tokens**law.beta)
+
+
+def residual(law: Law, points: Sequence[Point]) -> float:
+    """The root mean square of L − L(N, D) of G networks, nats per token."""
+    return math.sqrt(mean([(point.loss - value(law, *point[:2])) ** 2 for point in points]))
 
 
 def fit(points: list[Point]) -> Law:

@@ -17,14 +17,15 @@ from pydantic import Field, model_validator
 
 from claims.comparison import Change, Comparison, Measure, Scored
 from claims.declaration import ComparisonConfig, Metric
-from claims.language.small_models import TITLES, TextConfig, trained
-from claims.training import unigram_loss
+from claims.language.small_models import ORDER, TITLES, TextConfig, trained
+from claims.training import loss_a_token
 from langladder.data.language_modelling import document_batches
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.models.language.gpt import GPT
 from langladder.models.language.language_model import predicted
+from langladder.models.ngrams.kneser_ney import KneserNey
 from langladder.text.storage.token_streams import TokenStream
 
 
@@ -40,6 +41,10 @@ class SlidingWindowConfig(TextConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Literal["gpt"]] = Field(min_length=1)
     metric: Literal["loss", "perplexity"] = "loss"
+
+    def scored(self) -> int:
+        """About how many tokens of the test text are scored."""
+        return max(1000, self.fewer(self.test_tokens))
 
     @model_validator(mode="after")
     def _fit(self) -> Self:
@@ -62,8 +67,11 @@ class SlidingWindow(Comparison[SlidingWindowConfig]):
     }
 
     def levels(self, data: Data) -> dict[str, float]:
-        """See `Comparison.levels`: the entropy of word frequencies."""
-        return {"perplexity": float(np.exp(unigram_loss(data.stream("train").ids)))}
+        """See `Comparison.levels`: the perplexity of an n-gram on the same documents."""
+        config, text = self.config, longer(data.stream("test"), self.config.sequence_length)
+        settings: dict[str, object] = {"order": ORDER}
+        model, _ = trained(KneserNey, settings, data.tokenizer().vocab_size, data.stream("train"), config, seed=1)
+        return {"perplexity": float(np.exp(loss_a_token(model, text, tokens=config.scored())))}
 
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`."""
@@ -79,7 +87,7 @@ class SlidingWindow(Comparison[SlidingWindowConfig]):
 
         def one(_: str, change: Change, seed: int) -> Scored:
             model, stride = network(seed), Variant(**change).stride
-            tokens, nats = lost(model, text, stride, max(1000, config.fewer(config.test_tokens)))
+            tokens, nats = lost(model, text, stride, config.scored())
             return model.number_of_parameters(), {
                 "loss": nats / tokens.mean(),  # (N,), whose mean is the mean over all tokens
                 "perplexity": float(np.exp(nats.sum() / tokens.sum())),

@@ -18,13 +18,11 @@ from pydantic import Field
 
 from claims.comparison import Change, Comparison, Measure, Scored
 from claims.declaration import Metric, NetworkComparisonConfig
-from claims.language.small_models import TITLES, Network, TextConfig, measured
+from claims.language.small_models import ORDER, TITLES, Network, TextConfig, measured
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
 from langladder.models.language.gpt import GPTConfig
 from langladder.models.ngrams.kneser_ney import KneserNey
-
-ORDER = 3
 
 
 class TextComparisonConfig(TextConfig, NetworkComparisonConfig):

@@ -131,11 +131,12 @@ def pretrained(config: GrowingConfig, data: Data, *, seed: int, progress: Progre
 
 
 def unlabelled(data: Data, *, task_texts: bool) -> TokenStream:
-    """The training text, followed, if requested, by the training texts of the labels as one more document."""
+    """The training text, followed, if requested, by the texts of the labels, except the test texts, as one document."""
     text = data.stream("train")
     if not task_texts:
         return text
-    lines = [line for one in data.examples("train") for line in (one.text, one.second) if line is not None]
+    examples = [*data.examples("train"), *data.examples("validation")]
+    lines = [line for one in examples for line in (one.text, one.second) if line is not None]
     ids = np.concatenate([text.ids, *map(framed, data.tokenizer().encode_lines(lines))])
     return TokenStream(ids.astype(np.int32), np.append(text.offsets, len(ids)))
 

@@ -7,9 +7,12 @@
 A probe is a logistic regression, so it finds only what a layer shows linearly. Each task has labels that microworld's
 grammar knows:
 
-    speech    the part of speech of every word of a sentence
+    speech    the part of speech of words that have several: "sails" is a noun or a verb, which only its line shows
     number    of a verb, read at the word before it: "the dogs that she fed in the yard" → plural. The verb is not shown
-    answer    the kind of answer that a question asks for (person, place, job, …), read at its question mark
+    answer    the kind of answer that a question asks for (person, place, job, …), read from the mean of all its words,
+              as "who" alone may show it
+
+So no task is read at words that show nothing in the embeddings by construction, and none is solved by them for certain.
 
 The deep BiLSTM is ELMo's: two language models, forwards and backwards, whose states are concatenated layer by layer,
 xⁿ_t = [→xⁿ_t ; ←xⁿ_t]. Differences: the two share no embeddings and no output layer, they read tokens instead of
@@ -19,7 +22,9 @@ Shape legend: B rows, T tokens, K labelled words, D width, N layers.
 """
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from random import Random
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -53,22 +58,40 @@ Kind = Literal["bilm", "bert", "gpt"]
 Task = Literal["speech", "number", "answer"]
 ROWS = 64  # texts that are read at a time
 TRIES = 200  # maximum draws per requested text
+DRAWN_LINES = 8_000  # lines in which words with several parts of speech are looked for
 
 
 # ---- the tasks -----------------------------------------------------------------------------------------------------
 
 
+WHOLE = -1
+"""The index of a label of the whole line."""
+
+
 class Labelled(NamedTuple):
-    """A line of words, and the labels of some of them by their index."""
+    """A line of words, and the labels of some of them by their index, or of the line."""
 
     words: list[str]
     labels: dict[int, str]
 
 
 def parts_of_speech(random: Random) -> Iterator[Labelled]:
-    """Lines of stories with the part of speech of every word."""
+    """Lines of stories with the part of speech of their words that have several."""
+    several = ambiguous()
     for row in draw_tags(random.randrange(2**31), "probe", sys.maxsize, "pos"):
-        yield Labelled(row["words"], dict(enumerate(row["tags"])))
+        labels = {index: tag for index, tag in enumerate(row["tags"]) if row["words"][index] in several}
+        if labels:
+            yield Labelled(row["words"], labels)
+
+
+@cache
+def ambiguous() -> frozenset[str]:
+    """The words that have more than one part of speech in some thousand lines."""
+    tags = defaultdict[str, set[str]](set)
+    for row in draw_tags(0, "ambiguous", DRAWN_LINES, "pos"):
+        for word, tag in zip(row["words"], row["tags"], strict=True):
+            tags[word].add(tag)
+    return frozenset(word for word, of_it in tags.items() if len(of_it) > 1)
 
 
 def numbers(random: Random) -> Iterator[Labelled]:
@@ -86,10 +109,9 @@ def numbers(random: Random) -> Iterator[Labelled]:
 
 
 def questions(random: Random) -> Iterator[Labelled]:
-    """Questions with the kind of their answer (person, place, job, …), read at the question mark."""
+    """Questions with the kind of their answer (person, place, job, …)."""
     for row in draw_kinds(random, 0.0):
-        words = row["text"].split()
-        yield Labelled(words, {len(words) - 1: row["label"]})
+        yield Labelled(row["text"].split(), {WHOLE: row["label"]})
 
 
 DRAWN: dict[Task, Callable[[Random], Iterator[Labelled]]] = {
@@ -176,7 +198,7 @@ def layer_states(model: Body | RecurrentLM, tokens: torch.Tensor) -> list[torch.
 
 
 def word_vectors(model: Body | RecurrentLM, rows: Sequence[Row]) -> np.ndarray:
-    """x̄ⁿ of every word of the rows: (N + 1, words of all rows, D) float64."""
+    """x̄ⁿ of every span of the rows: (N + 1, words of all rows, D) float64."""
     parts = []
     for first in range(0, len(rows), ROWS):
         some = rows[first : first + ROWS]
@@ -192,11 +214,19 @@ def word_vectors(model: Body | RecurrentLM, rows: Sequence[Row]) -> np.ndarray:
 def features(model: Body | BiLM, texts: Sequence[Labelled], cutter: Cutter) -> np.ndarray:
     """The probes' input for each labelled word: (N + 1, K, D)."""
     rows = [cutter.row(text.words, model if isinstance(model, BERT) else None) for text in texts]
-    rows = [Row(row.tokens, row.spans[list(text.labels)]) for row, text in zip(rows, texts, strict=True)]
+    rows = [
+        Row(row.tokens, np.stack([_span(row, index) for index in text.labels]))
+        for row, text in zip(rows, texts, strict=True)
+    ]
     if not isinstance(model, BiLM):
         return word_vectors(model, rows)
     turned = [Row(mirrored(row.tokens), len(row.tokens) - row.spans[:, ::-1]) for row in rows]
     return np.concatenate([word_vectors(model.forwards, rows), word_vectors(model.backwards, turned)], axis=2)
+
+
+def _span(row: Row, index: int) -> np.ndarray:
+    """The range of a word's pieces, or of the whole line: (2,)."""
+    return np.array([row.spans[0, 0], row.spans[-1, 1]]) if index == WHOLE else row.spans[index]
 
 
 # ---- probes --------------------------------------------------------------------------------------------------------

@@ -32,7 +32,9 @@ TRIES = 40  # maximum draws per requested text
 class TransferConfig(BodyConfig):
     """Settings of an experiment that evaluates bodies by fine-tuning them."""
 
-    train_texts: int = Field(default=1000, ge=LEAST)  # pairs, at effort 1 and above; an eighth of them for validation
+    train_texts: int = Field(
+        default=1000, ge=LEAST
+    )  # pairs, at effort 1 and above; an eighth as many more select weights
     single_texts: int = Field(default=256, ge=LEAST)  # questions, likewise
     test_texts: int = Field(default=500, ge=LEAST)
     pooling: Literal["pooler", "first", "mean"] = "mean"  # input of the output layer; a GPT's: mean or last state

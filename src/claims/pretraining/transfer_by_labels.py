@@ -72,11 +72,13 @@ class Measured(NamedTuple):
     Attributes:
         ceiling: the best possible accuracy; None where it is unknown.
         majority: share of the most frequent label among the test texts.
+        remark: the end of the sentence, about the numbers of labels.
     """
 
     right: Mapping[str, Mapping[int, np.ndarray]]
     ceiling: float | None
     majority: float
+    remark: str = ""
 
     def mean(self, title: str, count: int) -> float:
         """Accuracy over all seeds."""
@@ -171,16 +173,17 @@ def measured(
     """Measure every line at every number of labels, with one training run per seed."""
     seeds = config.numbers(seed)
     right: dict[str, dict[int, np.ndarray]] = {title: {} for title in lines}
-    for count in [*fitting(config.counts, whole), None]:
-        parts = [whole if count is None else subset(whole, count, one) for one in seeds]
-        number = len(parts[0].train) + len(parts[0].validation)
+    counts, left_out = fitting(config.counts, whole)
+    for number in [*counts, whole.size]:
+        parts = [whole if number == whole.size else subset(whole, number, one) for one in seeds]
         for title, line in lines.items():
             right[title][number] = np.stack([line(part, one) for part, one in zip(parts, seeds, strict=True)])
         accuracies = ", ".join(f"{title} {by[number].mean():.1%}" for title, by in right.items())
         progress(f"{number:,} labels: {accuracies}")
     ceilings = [example.ceiling for example in whole.test if example.ceiling is not None]
     ceiling = sum(ceilings) / len(ceilings) if len(ceilings) == len(whole.test) else None
-    return Measured(right, ceiling, majority(whole.test))
+    remark = f"; of all {whole.size:,} labels {len(whole.validation):,} select the weights{left_out}"
+    return Measured(right, ceiling, majority(whole.test), remark)
 
 
 Pairs = Mapping[str, tuple[str, str]]
@@ -319,7 +322,7 @@ def findings(measured: Measured, rungs: list[str], margin: float) -> Findings:
         if line not in summaries
     ]
     return Findings(
-        **opened(verdict, f"{'; '.join(sentences)}."),
+        **opened(verdict, f"{'; '.join(sentences)}{measured.remark}."),
         columns=["network", "labels", "from scratch", "begun so", "gain (95 %)"],
         rows=gain_rows(measured, gains, pairs),
         plots=[accuracy_plot(measured, front=True), gain_plot(gains, counts)],

@@ -2,8 +2,10 @@
 
 A subset of n labels has the class shares of the whole set, and larger subsets of the same seed contain it. A fifth of
 it is the validation set of a classifier (for the strength of regularisation and the best weights), because a user with
-n labels has no others. With all labels, the usual training and validation texts are used. The test texts are always the
-same. The measures are the accuracy with all labels, with the fewest, and the difference between the two, which
+n labels has no others. All labels are those of the corpus for training and for validation, of which again a fifth is
+held out. The test texts are always the same.
+
+The measures are the accuracy with all labels, with the fewest, and the difference between the two, which
 distinguishes a gain that shrinks from one that grows.
 
 `label_curve` tests whether a network is better than TF-IDF with logistic regression. `vectors_by_labels` tests the
@@ -52,7 +54,7 @@ METRICS = {
 class CountsConfig(ReadingConfig):
     """Settings of an experiment that trains on several numbers of labels."""
 
-    counts: list[int] = Field(default=[16, 64, 256, 1024], min_length=1)  # numbers of labels, within the corpus's
+    counts: list[int] = Field(default=[16, 64, 256], min_length=1)  # of labels, a fifth of each for validation
     epochs: float = Field(default=3.0, gt=0)  # passes over the texts, if these are more than max_steps
 
     @model_validator(mode="after")
@@ -72,16 +74,18 @@ def by_counts(comparison: LabelComparison, data: Data) -> Measure:
     config: Any = comparison.config
     whole = comparison.texts(data)
     comparison.majority = majority(whole.test)
+    counts, left_out = fitting(config.counts, whole)
+    comparison.remark = f"; of all {whole.size:,} labels {len(whole.validation):,} select the weights{left_out}"
 
     def one(base: str, change: Change, seed: int) -> Scored:
         rung, model, rest = config.variant(base, change)
         right, parameters = dict[int, np.ndarray](), 0
-        for count in [*fitting(config.counts, whole), None]:
-            texts = whole if count is None else subset(whole, count, seed)
+        for count in [*counts, whole.size]:
+            texts = whole if count == whole.size else subset(whole, count, seed)
             training = config.training_on(rung, texts, **config.trained(rest)) if rung.training else None
             how = {"model": rung.config(**model), "extra": config.extra(rest)}
             found = comparison.fit(data, rung, texts, training, seed=seed, **how)
-            right[len(texts.train) + len(texts.validation)] = right_labels(found, texts.test)  # (N,) bool
+            right[count] = right_labels(found, texts.test)  # (N,) bool
             parameters = learnt(found)
         few, every = right[min(right)], right[max(right)]
         return parameters, {

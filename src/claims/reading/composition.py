@@ -35,7 +35,7 @@ class CompositionConfig(ReadingConfig, RungComparisonConfig):
     metric: Literal["beyond", "within", "further"] = "beyond"
     longest: int = Field(default=7, ge=1, le=8)  # maximum operators of the test reviews
     most_trained: int = Field(default=3, ge=0)  # maximum operators of the training reviews
-    train_texts: int = Field(default=3000, ge=8)
+    train_texts: int = Field(default=3000, ge=8)  # an eighth as many more select the weights
     each: int = Field(default=100, ge=8)  # test reviews of each number of operators, at effort 1 and above
 
     @model_validator(mode="after")
@@ -71,6 +71,7 @@ class Composition(RungComparison[CompositionConfig]):
         test = self._tests(before)
         train = self._short(max(ENOUGH, config.fewer(config.train_texts)), 1, before)
         validation = self._short(max(ENOUGH, config.fewer(config.train_texts) // 8), 2, before)
+        self.remark = Texts(LABELS, train, validation, []).remark()
         short = range(config.most_trained + 1)
         self.frequent = majority([review for number in short for review in test[number]])
 

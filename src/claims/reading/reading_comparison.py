@@ -14,6 +14,7 @@ from claims.comparison import Change, Measure, Scored, Values
 from claims.declaration import Metric
 from claims.reading.drawn_reviews import drawn_reviews, operators
 from claims.reading.reading_training import (
+    LEAST,
     ReadingConfig,
     Texts,
     corpus,
@@ -21,7 +22,7 @@ from claims.reading.reading_training import (
     majority,
     right_labels,
     scored,
-    stratified,
+    subset,
 )
 from claims.reading.rung_comparison import RungComparison, RungComparisonConfig
 from claims.reading.rungs import ClassifierRung
@@ -40,7 +41,7 @@ class ReadingComparisonConfig(ReadingConfig, RungComparisonConfig):
     GIVEN: ClassVar[dict[str, type]] = {"shuffled": bool}
     rungs: dict[str, ClassifierRung] = Field(min_length=1)
     metric: Literal["accuracy", "loss"] = "accuracy"
-    train_texts: int | None = Field(default=None, ge=1)  # at effort 1 and above, drawn for each seed; null: all
+    labels: int | None = Field(default=None, ge=LEAST)  # drawn for each seed, a fifth for validation; null: all
 
 
 class LabelComparison(RungComparison[ReadingComparisonConfig]):
@@ -56,9 +57,9 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
 
     def measure(self, data: Data, seeds: range) -> Measure:
         """See `Comparison.measure`."""
-        del seeds
         whole = self.texts(data)
         self.majority = majority(whole.test)
+        self.remark = self.part(whole, seeds[0]).remark()
 
         def one(base: str, change: Change, seed: int) -> Scored:
             rung, model, rest = self.config.variant(base, change)
@@ -87,11 +88,8 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
 
     def part(self, whole: Texts, seed: int) -> Texts:
         """The texts of the networks of one seed."""
-        most = self.config.train_texts
-        if most is None:
-            return whole
-        rows = self.config.few(stratified(whole.train, seed), most)
-        return whole._replace(train=[whole.train[row] for row in sorted(rows)])
+        count = self.config.labels
+        return whole if count is None else subset(whole, max(LEAST, self.config.fewer(count)), seed)
 
     def measures(self, found: Any, test: Sequence[Example]) -> Values:
         """Metric → value."""
@@ -138,7 +136,7 @@ class ReviewComparisonConfig(ReadingComparisonConfig):
     """Settings of `ReviewComparison`."""
 
     metric: Literal["accuracy", "loss", "composed"] = "accuracy"  # type: ignore[assignment]
-    train_texts: int = Field(default=2000, ge=8)
+    train_texts: int = Field(default=2000, ge=8)  # an eighth as many more select the weights
     test_texts: int = Field(default=500, ge=8)
 
 

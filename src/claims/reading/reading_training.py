@@ -33,7 +33,7 @@ VALIDATIONS = 8
 LEAST = 32
 """Minimum number of texts at any effort."""
 HELD = 5
-"""One in this many labels of a subset is used for validation."""
+"""One in this many labels is used for validation, whatever their number."""
 
 
 class Texts(NamedTuple):
@@ -44,6 +44,15 @@ class Texts(NamedTuple):
     validation: Sequence[Example]
     test: Sequence[Example]
 
+    @property
+    def size(self) -> int:
+        """The number of labels: those that are trained on, and those that select the weights."""
+        return len(self.train) + len(self.validation)
+
+    def remark(self) -> str:
+        """What the number contains, for a sentence."""
+        return f"; {len(self.train):,} texts to train on, {len(self.validation):,} others select the weights"
+
 
 class ReadingConfig(ExperimentConfig):
     """Settings of an experiment that trains classifiers."""
@@ -51,7 +60,7 @@ class ReadingConfig(ExperimentConfig):
     rungs: dict[str, ClassifierRung] = Field(min_length=1)
     max_steps: int = Field(default=300, ge=2)  # steps of each network, at effort 1
     batch_size: int = Field(default=16, ge=1)
-    test_texts: int | None = Field(default=None, ge=1)  # test texts at effort 1 and above; null: all
+    test_texts: int | None = Field(default=None, ge=1)  # at most so many, at effort 1 and above; null: all
 
     def few(self, examples: Sequence[object], most: int | None) -> list[Any]:
         """The first `most` examples; fewer if effort is below 1, but at least LEAST."""
@@ -156,6 +165,9 @@ def majority(examples: Sequence[Example]) -> float:
 def corpus(data: Data, config: ReadingConfig) -> Texts:
     """The labelled texts, with the requested number of test texts.
 
+    The texts of the corpus for training and for validation are joined, and one in HELD of them is held out, as in every
+    subset.
+
     Raises:
         InputError: a split has no texts.
     """
@@ -163,17 +175,29 @@ def corpus(data: Data, config: ReadingConfig) -> Texts:
     for name, split in (("train", train), ("validation", validation), ("test", test)):
         if not split:
             raise InputError(f"{data.labels}/{name}.parquet: no labelled text; see the report of the stage `clean`")
-    return Texts(data.label_names(), train, validation, config.few(test, config.test_texts))
+    whole = Texts(data.label_names(), train, validation, config.few(test, config.test_texts))
+    return subset(whole, whole.size, 1)
 
 
-def fitting(counts: Sequence[int], whole: Texts) -> list[int]:
-    """The possible numbers of labels: at most the number of training texts, at least one per class."""
-    return [count for count in counts if len(whole.labels) <= count < len(whole.train)]
+def fitting(counts: Sequence[int], whole: Texts) -> tuple[list[int], str]:
+    """The possible numbers of labels: fewer than there are, at least one per class; and what is left out, as text."""
+    found = [count for count in counts if len(whole.labels) <= count < whole.size]
+    left_out = [f"{count:,}" for count in counts if count not in found]
+    return found, f"; {', '.join(left_out)} labels are not possible: there are {whole.size:,}" if left_out else ""
 
 
 def subset(whole: Texts, count: int, seed: int) -> Texts:
-    """`count` of the training texts, a fifth of them for validation."""
-    chosen = [whole.train[row] for row in stratified(whole.train, seed)[:count]]
+    """`count` of the texts with labels, a fifth of them for validation.
+
+    Raises:
+        InputError: there are fewer.
+    """
+    if count > whole.size:
+        raise InputError(
+            f"claim.settings.labels={count}: there are {whole.size} labels for training and validation; set it lower"
+        )
+    pool = [*whole.train, *whole.validation]
+    chosen = [pool[row] for row in stratified(pool, seed)[:count]]
     order, held = stratified(chosen, seed, 1), count // HELD
     train, validation = ([chosen[row] for row in sorted(rows)] for rows in (order[held:], order[:held]))
     return whole._replace(train=train, validation=validation)

@@ -19,11 +19,12 @@ from pydantic import Field
 
 from claims.comparison import Change, Measure, Scored
 from claims.declaration import Metric
+from claims.reading.reading_training import HELD
 from claims.reading.rung_comparison import RungComparison, RungComparisonConfig
 from claims.reading.rungs import TaggerRung
 from claims.training import train
 from langladder.data.batches import generator
-from langladder.experiments.experiment import Data, Source
+from langladder.experiments.experiment import Data, Source, Split
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.models.tagging.counted_tagger import tag_ids
@@ -36,6 +37,7 @@ from langladder.text.labelled.labelled import Tagged, bad_steps
 from microworld.corpora import draw_names
 
 HIDDEN = "<hidden>"
+SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 VALIDATIONS = 5
 """Number of validations during training."""
 
@@ -137,8 +139,8 @@ class TaggerComparisonConfig(RungComparisonConfig):
     hidden: float = Field(default=0.2, ge=0, lt=1)  # share of hidden words
     max_steps: int = Field(default=300, ge=2)  # steps of each network, at effort 1
     batch_size: int = Field(default=16, ge=1)
-    train_sentences: int = Field(default=1500, ge=1)  # number of sentences at effort 1 and above, from the start
-    test_sentences: int = Field(default=400, ge=1)  # likewise
+    train_sentences: int | None = Field(default=None, ge=1)  # a fifth of them for validation; null: all
+    test_sentences: int = Field(default=400, ge=1)  # at most so many, at effort 1 and above, from the start
 
     def training_of(self, rung: TaggerRung, **changes: Any) -> TaggerTraining:
         """Training settings of a rung: those of its file, except the number of steps and the batch size."""
@@ -165,6 +167,9 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
         config, whole = self.config, self.sentences(data)
         parts = [hidden(part, config.hidden, number) for number, part in enumerate(whole[1:])]
         sentences = Sentences(whole.tags, *parts)
+        self.remark = (
+            f"; {len(sentences.train):,} sentences to train on, {len(sentences.validation):,} others select the weights"
+        )
         tags = Counter(tag for sentence in sentences.test for tag in sentence.tags or ())
         self.majority = max(tags.values()) / tags.total()
 
@@ -182,19 +187,27 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
         return {"accuracy": self.majority}
 
     def sentences(self, data: Data) -> Sentences:
-        """All sentences of the experiment.
+        """All sentences of the experiment; one in HELD of those for training and validation selects the weights.
 
         Raises:
-            InputError: a split has no sentence.
+            InputError: a split has no sentence, or there are fewer than `train_sentences`.
         """
-        most = [self.config.train_sentences, self.config.test_sentences, self.config.test_sentences]
-        parts = []
-        for name, count in zip(("train", "validation", "test"), most, strict=True):
-            found = [one for one in data.sentences(name) if one.words]  # type: ignore[arg-type]
-            if not found:
+        config, parts = self.config, dict[str, list[Tagged]]()
+        for name in SPLITS:
+            parts[name] = [one for one in data.sentences(name) if one.words]
+            if not parts[name]:
                 raise InputError(f"{data.tags}/{name}.parquet: no sentence; see the report of the stage `clean`")
-            parts.append(found[: max(LEAST, self.config.fewer(count))])
-        return Sentences(data.tag_names(), *parts)
+        pool, count = [*parts["train"], *parts["validation"]], config.train_sentences
+        if count is not None and config.fewer(count) > len(pool):
+            raise InputError(
+                f"claim.settings.train_sentences={count}: there are {len(pool)} tagged sentences for training and "
+                "validation; set it lower, or to null"
+            )
+        pool = pool[: None if count is None else max(LEAST, config.fewer(count))]
+        train = [one for number, one in enumerate(pool) if number % HELD]
+        return Sentences(
+            data.tag_names(), train, pool[::HELD], parts["test"][: max(LEAST, config.fewer(config.test_sentences))]
+        )
 
     def measures(self, found: Tagger, test: Sequence[Tagged]) -> dict[str, float]:
         """Metric → value; if no word is hidden, all words count as hidden."""
@@ -207,6 +220,7 @@ class NameComparisonConfig(TaggerComparisonConfig):
     """Settings of `NameComparison`."""
 
     metric: Literal["accuracy", "hidden", "f1", "invalid"] = "f1"  # type: ignore[assignment]
+    train_sentences: int = Field(default=1500, ge=1)  # drawn; as many as test sentences more select the weights
 
 
 class NameComparison(TaggerComparison):

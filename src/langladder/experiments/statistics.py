@@ -11,6 +11,17 @@ A claim ends in one of three ways (Schuirmann 1987 on equivalence): with `by`, t
                  holds                  refuted              not tested
     better       the interval above 0   all of it below by   otherwise: too few seeds, or too little power
     as good      all of it above −by    all of it below −by  likewise
+    equal        all of it in ±by       all of it outside    likewise
+
+Shares near 0 or 1 vary little or not at all in a sample, so s² alone would give an interval without width. A share of
+items of one model, or of the runs of several seeds, has Wilson's interval, and a difference of two of them Newcombe's
+(1998, method 10). Where texts are right or wrong, Σ d² of the texts is increased by 1, or by 2 beside a fixed level:
+half a text, or one, is added to each outcome (Agresti & Min 2005; Agresti & Coull 1998).
+
+The best of K others is chosen by the results themselves. With δ_j, the difference to other j, what counts is min_j δ_j.
+Each δ_j has an interval of confidence 1 − 0.05 / K, so all of them hold together with 95 % (Bonferroni; Hsu 1981):
+
+    min_j δ_j  lies between  min_j low_j  and  min_j high_j
 
 Shape legend: S seeds, N test texts.
 """
@@ -26,7 +37,6 @@ from numpy.typing import ArrayLike
 LEAST_SEEDS = 5
 """Minimum number of seeds. With fewer, Student's t is too wide, and the spread is too often small by chance."""
 CONFIDENCE = 0.95
-Z = 1.96
 
 
 class Verdict(NamedTuple):
@@ -94,6 +104,11 @@ class Difference(NamedTuple):
         """The verdict on "as good"; see the module docstring."""
         return self._judged(by, holds=self.low > -by, refuted=self.high < -by)
 
+    def equals(self, by: float) -> Verdict:
+        """The verdict on "equal", with a margin on both sides (two one-sided tests); see the module docstring."""
+        inside, outside = self.low > -by and self.high < by, self.high < -by or self.low > by
+        return self._judged(by, holds=inside, refuted=outside)
+
     def __neg__(self) -> "Difference":
         return self._replace(mean=0.0 - self.mean, low=0.0 - self.high, high=0.0 - self.low)  # never −0
 
@@ -103,7 +118,7 @@ class Difference(NamedTuple):
             return Verdict(None, f"{self.seeds} seed{'s' * (self.seeds != 1)}, {LEAST_SEEDS} are needed", rests_on)
         if refuted or holds:
             return Verdict(not refuted, "", rests_on)
-        return Verdict(None, f"too little power: {self.low:+.3g} to {self.high:+.3g} says neither", rests_on)
+        return Verdict(None, "too little power", rests_on)
 
 
 class Judged(NamedTuple):
@@ -116,20 +131,24 @@ class Judged(NamedTuple):
 def difference(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDENCE) -> Difference:
     """The paired difference of (S,) values, or of (S, N) values per test text. One side can be a number, a fixed level.
 
-    A seed with an infinite value or NaN is left out, and does not count in `seeds`.
+    A seed with an infinite value or NaN is left out, and does not count in `seeds`. Values per text of type bool are
+    shares of right texts.
     """
     from scipy.special import stdtrit  # slow import
 
-    each = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    sides = [np.asarray(side) for side in (first, second)]
+    right = [side.dtype == bool for side in sides]
+    each = sides[0].astype(np.float64) - sides[1].astype(np.float64)
     each = each[:, None] if each.ndim == 1 else each  # (S, N)
     each = each[np.isfinite(each).all(axis=1)]
     if not len(each):
         return Difference(math.nan, -math.inf, math.inf, 0)
     middle, parts = float(each.mean()), list[tuple[float, int]]()
-    for axis in (1, 0):
+    for axis, added in ((1, 0.0), (0, 0.0 if not any(right) else 1.0 if all(right) else 2.0)):
         means = each.mean(axis=axis)
         if len(means) > 1:
-            parts.append((float(means.var(ddof=1)) / len(means), len(means) - 1))
+            # s²/n, with s² = Σ (m − m̄)² / (n − 1); of texts that are right or wrong Σ (m − m̄)² + added
+            parts.append((float(means.var(ddof=1)) / len(means) + added / len(means) ** 2, len(means) - 1))
     # v = s²/S + s²/N
     variance = sum(part for part, _ in parts)
     if not parts:
@@ -142,19 +161,53 @@ def difference(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDEN
     return Difference(middle, middle - half, middle + half, len(each))
 
 
-def of_shares(first: tuple[float, int], second: tuple[float, int]) -> Difference:
-    """The difference of two shares of one model, with the numbers of items. The interval is over items (Wald); with 0
-    items, a share is a fixed level."""
-    parts = [share * (1 - share) / count if count else 0.0 for share, count in (first, second)]
-    middle, half = first[0] - second[0], Z * math.sqrt(sum(parts))
-    return Difference(middle, middle - half, middle + half)
+def from_best(others: Iterable[Difference]) -> Difference:
+    """The difference from the best of several others: the least one, with an interval for the least one.
+
+    Args:
+        others: the difference to each of the others, with intervals that hold together; see the module docstring.
+    """
+    found = list(others)
+    nearest = min(found, key=lambda one: one.mean)
+    return nearest._replace(low=min(one.low for one in found), high=min(one.high for one in found))
+
+
+def wilson(share: float, count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Wilson's interval of a share of `count` items; of 0 items: a fixed level, without width."""
+    if not count:
+        return share, share
+    z2 = normal_quantile(confidence) ** 2
+    # (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n)
+    half = math.sqrt(z2 * (share * (1 - share) / count + z2 / (4 * count**2)))
+    low, high = ((share + z2 / (2 * count) + side) / (1 + z2 / count) for side in (-half, half))
+    return max(0.0, low), min(1.0, high)
+
+
+def of_shares(
+    first: tuple[float, int], second: tuple[float, int], confidence: float = CONFIDENCE, seeds: int | None = None
+) -> Difference:
+    """The difference of two shares, each with its number of items (Newcombe); with 0 items, a share is a fixed level.
+
+    Args:
+        seeds: the number of networks, if the items are their runs; None: items of one model.
+    """
+    (p, q), middle = (first[0], second[0]), first[0] - second[0]
+    (low_p, high_p), (low_q, high_q) = (wilson(*side, confidence) for side in (first, second))
+    low, high = middle - math.hypot(p - low_p, high_q - q), middle + math.hypot(high_p - p, q - low_q)
+    return Difference(middle, low, high, seeds)
 
 
 def of_one_model(first: ArrayLike, second: ArrayLike) -> Difference:
-    """The difference of (N,) values per item; see `of_shares`."""
+    """The difference of (N,) values per item of one model; the interval is over items."""
     each = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    middle, half = float(each.mean()), Z * float(each.std(ddof=1)) / math.sqrt(len(each)) if len(each) > 1 else math.inf
+    error = float(each.std(ddof=1)) / math.sqrt(len(each)) if len(each) > 1 else math.inf
+    middle, half = float(each.mean()), normal_quantile(CONFIDENCE) * error
     return Difference(middle, middle - half, middle + half)
+
+
+def normal_quantile(confidence: float) -> float:
+    """z such that a standard normal variable lies within ±z with this probability."""
+    return statistics.NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def above(values: ArrayLike, level: float, what: str) -> Verdict:
