@@ -331,7 +331,7 @@ class Comparison(Experiment[C]):
         for of, condition in self._each(config.given):
             if of in (base, compared_base):
                 verdict, figures = self.judged(condition, found[of], found, levels, lead=self._lead(of))
-                text = "; ".join(one.text for one in figures if not one.verdict.holds)
+                text = "; ".join(f"{one.label}: {one.text}" for one in figures if not one.verdict.holds)
                 lacking = f"; {verdict.reason}" if verdict.reason else ""
                 yield Verdict(verdict.holds or None, f"{text}, where {condition.outcome} is needed{lacking}")
         compared = {one.metric or config.metric for one in (*config.expect, *config.given) if one.than == BASELINE}

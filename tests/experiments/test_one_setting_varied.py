@@ -360,7 +360,7 @@ def test_without_its_conditions_a_claim_has_no_verdict() -> None:
     assert toy(given=[condition]).holds is True
     found = toy(given=[condition | {"than": 1.5}])
     assert found.holds is None
-    assert found.reason.startswith("1.030 (dose 1) against 1.5, 0.470 apart (")
+    assert found.reason.startswith("score: 1.030 (dose 1) against 1.5, 0.470 apart (")
     assert "where better is needed" in found.reason
 
 

@@ -196,7 +196,7 @@ def test_verdicts_follow_the_numbers(findings: Findings, holds: bool | None) -> 
 
 def test_the_deep_networks_are_named_in_the_verdict() -> None:
     result = norms(0.0, 3.25, noise=0.0)
-    assert "no warm-up 3.250 (layers 8)" in result.verdict and "warm-up 0.000 (layers 8)" in result.verdict
+    assert "3.250 (no warm-up layers 8) against 0.000 (warm-up), 3.250 apart" in result.verdict
 
 
 @pytest.mark.parametrize(("seconds", "holds"), [((1, 2, 3, 4, 5, 6), True), ((1, 2, 3, 5, 4, 6), False)])
@@ -205,7 +205,7 @@ def test_the_times_verdict_follows_the_clock(seconds: tuple[float, ...], holds: 
     assert result.holds is True
     assert result.timed is not None
     assert result.timed.holds is holds
-    assert "6.000 (width 20)" in result.timed.verdict
+    assert result.timed.rows[-1][2] == 6.0 and "apart in every seed" in result.timed.verdict
 
 
 def test_half_of_the_sentences_choose_alpha_and_the_others_judge(data: Data) -> None:
