@@ -77,7 +77,7 @@ def cooccur(folder: Path) -> dict[str, Any]:
     (folder / "counts").mkdir()
     counting = CooccurrenceConfig(window=10, weighting="inverse_distance")
     found = store_counts(folder / "counts", WordCorpus.open(folder / "words"), [counting])
-    return {"pairs": sum(int(counts.nnz) for _, counts in found)}
+    return {"pairs": found[f"{counting.key}_nonzeros"]}
 
 
 def ngrams(folder: Path) -> dict[str, Any]:

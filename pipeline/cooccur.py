@@ -21,12 +21,10 @@ class CooccurJob(StageJob):
 def main(job: CooccurJob, out: Path) -> None:
     corpus = WordCorpus.open(Path("data/words"))
     folder = out / "data" / "cooccurrence"
-    figures: dict[str, float] = {"words": len(corpus.vocabulary), "documents": len(corpus.document_bounds) - 1}
     with atomic_folder(folder, OUTPUT) as temporary:
-        for key, counts in store_counts(temporary, corpus, job.countings):
-            figures[f"{key}_nonzeros"] = int(counts.nnz)
-            figures[f"{key}_density"] = round(counts.nnz / (counts.shape[0] * counts.shape[1]), 6)
-            print(f"cooccur: {counts.nnz:,} entries of {key} → {folder}")
+        figures = store_counts(temporary, corpus, job.countings)
+    for counting in job.countings:
+        print(f"cooccur: {figures[f'{counting.key}_nonzeros']:,} entries of {counting.key} → {folder}")
     write_json(out / "metrics" / "cooccur.json", figures)
 
 

@@ -192,43 +192,62 @@ TABLES = ROOT / "docs" / "results" / "default.md"
 
 RUNGS = ROOT / "src" / "langladder" / "faces" / "python" / "rungs.json"
 TRAINED_IN_PYTHON = [family.name for family in families().values() if family.in_python]
-SIZED = re.compile(r"\$\{size\.(\w+)\}|\$\{(warmup):\$\{\.max_steps\}\}")
-STEPS = re.compile(r"\$\{steps:(\d+)\}")
+SMALL = "small"
 
 
 def rung_settings() -> dict[str, dict[str, Any]]:
-    """The defaults of conf/ for the user's files, and for each rung that `ll.train` can train on them.
+    """The defaults of conf/ for the user's files, and for each rung that `ll.train` can train on them, at size small.
 
-    `sizes` are the files of conf/size; `sized` maps each setting that depends on the size to its number there.
+    `sizes`: size → a rung, as `family.rung` → the settings that differ from small, by dotted keys.
     """
+    small = _at_size(SMALL)
+    found: dict[str, dict[str, Any]] = {"sizes": {}}
+    for size in params.conf_names("size"):
+        parts = _at_size(size)
+        differing = {
+            f"{part}.{name}": changes
+            for part, values in small.items()
+            for name, value in values.items()
+            if (changes := _differing(value, parts[part][name]))
+        }
+        found["sizes"][size] = differing
+    return small | found
+
+
+def _at_size(size: str) -> dict[str, dict[str, Any]]:
+    """Side → how its data are read; family → rung → its settings, as Hydra composes them."""
     from hydra import initialize_config_dir  # which takes its time
 
     from pipeline.settings.compose import Compositions, conf_folder
 
     listed = {families()[family].listed: _as_listed(family) for family in TRAINED_IN_PYTHON}
-    sizes = {name: read_yaml(ROOT / "conf" / "size" / f"{name}.yaml") for name in params.conf_names("size")}
+    own = {SIDES[side].group: SIDES[side].own for side in GIVEN.values()}
     found: dict[str, dict[str, Any]] = {}
-    sized: dict[str, dict[str, dict[str, str | int]]] = {}
     with initialize_config_dir(conf_folder(), version_base="1.3"):
-        own = {SIDES[side].group: SIDES[side].own for side in GIVEN.values()}
-        compositions = Compositions.prepared(params.usual(own | listed))
-        config, whole = compositions.config, compositions.everything
+        compositions = Compositions.prepared(params.usual(own | listed | {"size": size}))
+        whole = compositions.everything
         for side in GIVEN.values():
             source = {key: value for key, value in whole[SIDES[side].group]["source"].items() if key != "path"}
             found[side] = {"source": source} | ({"clean": whole["clean"][side]} if side in whole["clean"] else {})
             if SIDES[side].tokenized:
                 found[side]["tokenizer"] = whole["tokenizer"]
-                sized[side] = {"tokenizer": _sized(config.tokenizer)}
             if side == "text":
                 found[side]["words"] = whole["words"]
-                sized[side]["words"] = _sized(config.words)
             if side == "parallel":
                 found[side]["shared_tokenizer"] = whole["shared_tokenizer"]
         for family in TRAINED_IN_PYTHON:
-            names = params.conf_names(family)
-            found[family] = {name: compositions.rung(family, name) for name in names}
-            sized[family] = {name: _sized(compositions.raw(family, name)) for name in names}
-    return found | {"sizes": sizes, "sized": sized}
+            found[family] = {name: compositions.rung(family, name) for name in params.conf_names(family)}
+    return found
+
+
+def _differing(value: Any, other: Any, above: str = "") -> dict[str, Any]:
+    """Dotted key → the other value, where two values differ."""
+    if not isinstance(value, dict) or not isinstance(other, dict):
+        return {} if value == other else {above: other}
+    found: dict[str, Any] = {}
+    for key in value:
+        found |= _differing(value[key], other[key], f"{above}.{key}" if above else key)
+    return found
 
 
 def _as_listed(family: str) -> Any:
@@ -239,38 +258,20 @@ def _as_listed(family: str) -> Any:
     return {name: {"base": read_yaml(params.conf_file(family, name))["base"]} for name in names}
 
 
-def _sized(config: Any) -> dict[str, str | int]:
-    """Dotted key → the number of conf/size that its value refers to; for `${steps:2000}`, 2000.
-
-    Raises:
-        InputError: a number of conf/size is part of another value.
-    """
-    from omegaconf import OmegaConf
-
-    found: dict[str, str | int] = {}
-    waiting: list[tuple[str, Any]] = [("", OmegaConf.to_container(config, resolve=False))]
-    for above, values in waiting:
-        for key, value in values.items() if isinstance(values, dict) else ():
-            if isinstance(value, dict):
-                waiting.append((f"{above}{key}.", value))
-            elif match := SIZED.fullmatch(str(value)):
-                found[f"{above}{key}"] = match[1] or match[2]
-            elif match := STEPS.fullmatch(str(value)):
-                found[f"{above}{key}"] = int(match[1])
-            elif re.search(r"\$\{(size\.|steps:|warmup:)", str(value)):
-                raise InputError(f"{above}{key}: {value}: a number of conf/size inside a value; let it be the value")
-    return found
-
-
 def rungs_text() -> str:
-    """`rung_settings` as JSON, one line per rung, so that a changed rung changes one line."""
-    parts = [
-        f"{json.dumps(part)}: {{\n"
-        + ",\n".join(f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" for name, value in values.items())
-        + "\n}"
-        for part, values in rung_settings().items()
-    ]
+    """`rung_settings` as JSON, one line per rung, so that a changed rung changes few lines."""
+    parts = [f"{json.dumps(part)}: {_lines(values, part == 'sizes')}" for part, values in rung_settings().items()]
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _lines(values: Mapping[str, Any], nested: bool = False) -> str:
+    """JSON with one line per value, or per value of a value."""
+    lines = (f"{json.dumps(name)}: {_lines(value) if nested else _line(value)}" for name, value in values.items())
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def main() -> None:

@@ -41,18 +41,13 @@ def train(stage: Stage, job: FamilyJob, out: Path, folder: Path) -> Mapping[str,
     with tracked_job(stage.name, job, family.training_inputs(rung)) as work:
         trained = family.train(rung, job, work.make(rung, job.seed))
         with work.artefact(folder) as temporary:
-            trained.model.save(temporary)
-            if trained.beside:
-                trained.beside(temporary)
-        figures = dict(trained.figures)
-        if skipped := getattr(trained.result, "vectors_skipped", 0):
-            figures["vectors_skipped"] = skipped
+            trained.save(temporary)
         if folder == output(out, "models", family.name, rung.name):
             work.write_curve(output(out, "curves", family.name, rung.name, ending=".csv"), trained.result.curve)
-            write_json(output(out, "metrics", stage.name, rung.name, ending=".json"), figures_to_json(figures))
-        work.run.metrics({**figures, **trained.result.cost})
+            write_json(output(out, "metrics", stage.name, rung.name, ending=".json"), figures_to_json(trained.figures))
+        work.run.metrics({**trained.figures, **trained.result.cost})
         print(f"{stage.name} {rung.name}: {trained.result.cost['seconds']:.0f} s, {trained.message} → {folder}")
-    return figures
+    return trained.figures
 
 
 if __name__ == "__main__":

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from langladder.families import families
-from langladder.families.family import Listed, Make
+from langladder.families.family import Listed, Make, make_in
 from langladder.ground.artefacts import FORMAT_VERSION, write_json, write_text
 from langladder.ground.atomic import atomic_folder
 from langladder.ground.progress import working
 from langladder.ground.ranks import first
-from langladder.ground.schema import locate_function
 from langladder.models.making import Run
 from pipeline import ROOT
 from pipeline.settings.run_folder import OUTPUT
@@ -66,10 +65,8 @@ class TrackedJob:
         """
 
         def make(start: Any, *data: Any, **more: Any) -> Any:
-            with working("loading what makes it"):  # Lightning loads slowly: only if needed
-                function = locate_function(str(rung.maker))
             logger = self.run.lightning_logger if first() else None
-            result = function(start, *data, run=Run(seed, self.checkpoints, logger), **more)
+            result = make_in(Run(seed, self.checkpoints, logger), rung)(start, *data, **more)
             if not first():
                 raise OtherProcess
             return result

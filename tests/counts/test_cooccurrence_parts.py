@@ -49,7 +49,7 @@ def corpus(folder: Path) -> WordCorpus:
 
 def stored(folder: Path, text: WordCorpus) -> list[bytes]:
     folder.mkdir()
-    list(store_counts(folder, text, COUNTINGS))
+    store_counts(folder, text, COUNTINGS)
     assert len(list(folder.iterdir())) == len(COUNTINGS)  # nothing else is left
     return [(folder / file_name(counting)).read_bytes() for counting in COUNTINGS]
 
@@ -113,7 +113,7 @@ names = Vocabulary([f"w{i}" for i in range(30_000)], np.ones(30_000, np.int64))
 with used(Serial(memory=memory or None)) as engine:
     text = WordCorpus(stream, names, path=folder / "train.arrow")
     (folder / sys.argv[2]).mkdir()
-    list(store_counts(folder / sys.argv[2], text, [CooccurrenceConfig(window=10)]))
+    store_counts(folder / sys.argv[2], text, [CooccurrenceConfig(window=10)])
     print(engine.peak())
 """
 

@@ -49,10 +49,13 @@ def with_counts(folder: Path) -> WordCorpus:
 
 
 def test_stored_counts_equal_new_counts(tmp_path: Path) -> None:
-    assert [key for key, _ in store_counts(tmp_path, corpus(), COUNTINGS)] == [counting.key for counting in COUNTINGS]
+    figures = store_counts(tmp_path, corpus(), COUNTINGS)
+    assert figures["words"] == len(corpus().vocabulary) and figures["documents"] == len(corpus().document_bounds) - 1
     assert len({file_name(counting) for counting in COUNTINGS} & {file.name for file in tmp_path.iterdir()}) == 6
     for counting in COUNTINGS:
         counted, read = counting.count(corpus()), counts_of(with_counts(tmp_path), counting)
+        assert figures[f"{counting.key}_nonzeros"] == counted.nnz
+        assert figures[f"{counting.key}_density"] == pytest.approx((counted.toarray() > 0).mean(), abs=1e-6)
         assert counted.shape == read.shape
         for part in ("indptr", "indices", "data"):
             one, other = getattr(counted, part), getattr(read, part)
@@ -69,7 +72,7 @@ def test_stored_counts_are_reused(rung: EmbeddingMethod, tmp_path: Path, monkeyp
     alone = rung.make(corpus(), seed=1, progress=str)
     counting = counting_of(rung.config)
     assert isinstance(counting, AnyCounting)
-    list(store_counts(tmp_path, corpus(), [counting]))
+    store_counts(tmp_path, corpus(), [counting])
 
     def counted_again(*_: object) -> None:
         raise AssertionError
@@ -86,7 +89,7 @@ def test_rungs_that_count_nothing_say_so() -> None:
 
 
 def test_counts_of_another_text_are_refused(tmp_path: Path) -> None:
-    list(store_counts(tmp_path, corpus(30), [CooccurrenceConfig()]))
+    store_counts(tmp_path, corpus(30), [CooccurrenceConfig()])
     with pytest.raises(InputError, match=r"counts of 30 words, but the vocabulary has 40.*cooccur"):
         counts_of(with_counts(tmp_path), CooccurrenceConfig())
 

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from project_copy import FORKED, finished_project, forking, ran, run, smallest
 
+import langladder as ll
+from langladder.families.sides import SIDES
+
 pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(900)]
 
 PLACES = ["oslo", "paris", "roma", "tokyo", "lima", "cairo"]
@@ -54,6 +57,39 @@ def test_own_labels_and_tags(project: Path) -> None:
     assert json.loads((project / "data" / "clean" / "labels" / "labels.json").read_text())["labels"] == ["bad", "good"]
     page = (project / "reports" / "index.html").read_text()
     assert "TextCNN" in page and "PLACE" in page
+
+
+@pytest.mark.parametrize(
+    ("rung", "family", "side", "network"),
+    [
+        ("kneser_ney", "lm", "text", False),
+        ("gpt", "lm", "text", True),
+        ("skipgram", "embedding", "text", False),
+        ("logistic", "classifier", "labels", False),
+        ("textcnn", "classifier", "labels", True),
+        ("hmm", "tagger", "tags", False),
+        ("attention", "translator", "parallel", True),
+    ],
+)
+def test_a_call_in_python_makes_the_model_of_the_stages(
+    project: Path, rung: str, family: str, side: str, network: bool
+) -> None:
+    """The same bytes from the same files, settings and seed; the stages add where it comes from, and a card."""
+    data = {"tokenizer.kind": "word", "tokenizer.vocab_size": None} if side in ("text", "parallel") else {}
+    steps = {"training.max_steps": 20, "training.warmup_steps": 5} if network else {}  # as debug: fast has it
+    model = ll.train(
+        rung,
+        **{SIDES[side].argument: project / "input" / side},
+        size="tiny",
+        settings=steps | ({"model.epochs": 1} if rung == "skipgram" else {}),
+        data=data,
+    )
+    stages = project / "models" / family / rung
+    files = {file.name for file in model.folder.iterdir()}
+    assert {file.name for file in stages.iterdir()} == files | {"provenance.json", "README.md"}
+    assert {"config.json", "model.safetensors"} & files or rung == "skipgram"
+    for name in files:
+        assert (model.folder / name).read_bytes() == (stages / name).read_bytes(), name
 
 
 def test_a_broken_line_of_labels_is_refused_with_its_number(project: Path) -> None:

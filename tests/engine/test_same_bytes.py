@@ -59,8 +59,7 @@ def chain(raw: Path, out: Path, engine: Engine) -> dict[str, str]:
             CooccurrenceConfig(window=3, weighting="inverse_distance", sides="left"),
             DocumentCounting(),
         ]
-        for _ in store_counts(out / "counts", WordCorpus.open(out / "words"), countings):
-            pass
+        store_counts(out / "counts", WordCorpus.open(out / "words"), countings)
     files = sorted(path for path in out.rglob("*") if path.is_file())
     return {str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 

@@ -12,7 +12,8 @@ from langladder.text.clean.clean_pairs import CleanPairsConfig, clean_parallel
 from langladder.text.clean.clean_text import CleanConfig, clean_text
 from langladder.text.storage import shards, tables
 from langladder.text.tokenize.encoding import encode_corpus
-from langladder.text.tokenize.tokenizer_training import train_pair_tokenizers, train_tokenizer
+from langladder.text.tokenize.side import train_pair_tokenizers
+from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Tokenizer, TokenizerConfig
 from langladder.text.words.segmentation import Conventions, Segmenter, conventions_of, write_conventions
 from langladder.text.words.vocabulary import Vocabulary, VocabularyConfig, encode_words

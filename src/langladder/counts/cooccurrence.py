@@ -23,7 +23,7 @@ entries of a matrix, K parts.
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -139,14 +139,15 @@ class DocumentCounting(Counting):
 AnyCounting = CooccurrenceConfig | DocumentCounting
 
 
-def store_counts(
-    folder: Path, corpus: WordCorpus, countings: Iterable[AnyCounting]
-) -> Iterator[tuple[str, csr_matrix]]:
-    """Count, and write a file for each counting; yields the counts with their key one by one."""
+def store_counts(folder: Path, corpus: WordCorpus, countings: Iterable[AnyCounting]) -> dict[str, float]:
+    """Count, and write a file for each counting; returns the sizes of the corpus, the entries and density of each."""
+    figures: dict[str, float] = {"words": len(corpus.vocabulary), "documents": len(corpus.document_bounds) - 1}
     for counting in countings:
         counts = counting.count(corpus, folder)
         write_counts(folder / file_name(counting), counts)
-        yield counting.key, counts
+        figures[f"{counting.key}_nonzeros"] = int(counts.nnz)
+        figures[f"{counting.key}_density"] = round(counts.nnz / (counts.shape[0] * counts.shape[1]), 6)
+    return figures
 
 
 def count_cooccurrence(

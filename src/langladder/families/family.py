@@ -18,8 +18,9 @@ from langladder.evaluation.page import Page
 from langladder.families.sides import SIDES
 from langladder.ground import schema
 from langladder.ground.errors import InputError
+from langladder.ground.progress import working
 from langladder.ground.ranks import MACHINE
-from langladder.ground.schema import Config, Name, checked, locate
+from langladder.ground.schema import Config, Name, checked, locate, locate_function
 
 if TYPE_CHECKING:
     from langladder.counts.stored import Counting
@@ -95,6 +96,12 @@ class Trained(NamedTuple):
     figures: Mapping[str, object]
     message: str
     beside: Callable[[Path], object] | None = None
+
+    def save(self, folder: Path) -> None:
+        """Write the model into a folder, with what it needs beside it."""
+        self.model.save(folder)
+        if self.beside:
+            self.beside(folder)
 
 
 class Evaluated(NamedTuple):
@@ -397,6 +404,17 @@ class Family(Generic[Settings]):
 
 AnyFamily = Family[Any]
 """A family with any settings of its rungs."""
+
+
+def make_in(run: "making.Run", rung: Listed) -> Make:
+    """The function that makes a rung in a training run: calls its maker with the run."""
+
+    def make(start: Any, *data: Any, **more: Any) -> Any:
+        with working("loading what makes it"):  # Lightning loads slowly: only if needed
+            maker = locate_function(str(rung.maker))
+        return maker(start, *data, run=run, **more)
+
+    return make
 
 
 def is_network(rung: type) -> bool:

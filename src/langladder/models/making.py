@@ -131,6 +131,8 @@ class TrainingResult:
     kept: Kept | None = None
 
     def sizes(self, parameters: int) -> dict[str, object]:
-        """The figures of a network's size: its parameters, and the trained ones where those are fewer."""
+        """The figures of a network's size: its parameters, and the trained ones where those are fewer; also the
+        entries of its initial word vectors that were left out, if there are any."""
         trained: dict[str, object] = {} if self.trained is None else {"trained_parameters": self.trained}
-        return trained | {"parameters": parameters}
+        skipped = {"vectors_skipped": self.vectors_skipped} if self.vectors_skipped else {}
+        return trained | {"parameters": parameters} | skipped

@@ -3,7 +3,6 @@
 import doctest
 import itertools
 import json
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -161,15 +160,6 @@ def test_sizes_are_those_of_conf() -> None:
             assert (
                 training.sized(family, name, "small") == training.defaults()[family][name] != wanted.rung(family, name)
             )
-
-
-def test_a_warm_up_is_at_most_half_of_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the resolver `warmup` of conf/ has it; no size of conf/size has so long a warm-up."""
-    defaults = deepcopy(training.defaults())
-    defaults["sizes"]["tiny"]["warmup"] = 1000
-    monkeypatch.setattr(training, "defaults", lambda: defaults)
-    found = training.sized("lm", "gpt", "tiny")["training"]
-    assert found["warmup_steps"] == found["max_steps"] // 2 == 150
 
 
 def test_texts_with_several_labels() -> None:

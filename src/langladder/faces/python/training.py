@@ -1,8 +1,9 @@
 """`ll.train`: train a rung on your own data in one call, without DVC, Hydra or MLflow: for scripts and notebooks.
 
-It does what the stages `corpus`, `clean`, `tokenize` or `vocab`, and `train` do, with the same functions, in a
-temporary folder. The settings of each rung are in `rungs.json` (written by `python -m pipeline.document rungs`):
-those of conf/ at size small, and which of them conf/size changes.
+It calls the functions that the stages `corpus`, `clean`, `tokenize`, `vocab`, `cooccur` and `train` call, in a
+temporary folder, and makes the same models from the same data and settings. The settings of each rung are in
+`rungs.json`, as Hydra composes them from conf/ (written by `python -m pipeline.document rungs`), because the library
+does not know Hydra.
 
 Families that are made from outputs of other rungs, or whose data only microworld has (tunes, instruction tuning,
 rewards, alignment, captions, speech), are trained by `dvc repro` only.
@@ -16,24 +17,22 @@ from copy import deepcopy
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol, cast
 
 from langladder.counts.cooccurrence import AnyCounting, store_counts
 from langladder.faces.python.model import Model
 from langladder.families import families
 from langladder.families.embedding import COUNTS, WORDS
-from langladder.families.family import Make, Trained, takes_weights
+from langladder.families.family import Make, Trained, make_in, takes_weights
+from langladder.families.job import Job
 from langladder.families.sides import SIDES
 from langladder.ground.atomic import atomic_folder, check_folder
 from langladder.ground.errors import InputError
 from langladder.ground.schema import checked, locate_function
 from langladder.models.making import Row, Run
 from langladder.text.labelled.label_files import LIST
-from langladder.text.tokenize.encoding import encode_corpus, encode_pairs, training_text
-from langladder.text.tokenize.tokenizer_training import Sample, train_pair_tokenizers, train_tokenizer
+from langladder.text.tokenize.side import tokenize_side
 from langladder.text.tokenize.tokenizers import TokenizerConfig
-from langladder.text.words.segmentation import conventions_of
 from langladder.text.words.vocabulary import VocabularyConfig, WordCorpus, encode_words
 
 GIVEN = {side.argument: side.name for side in SIDES.values() if side.argument}
@@ -61,12 +60,11 @@ def trained_on(argument: str) -> list[str]:
 
 
 class _Rung(NamedTuple):
-    """What is trained: the argument for its data, its family, its settings, the function that makes it."""
+    """What is trained: the argument for its data, its family, its settings, checked and as plain values."""
 
     argument: str
     family: str
     settings: Any
-    maker: str
     values: Settings
 
     @property
@@ -180,18 +178,11 @@ def _trained(chosen: _Rung, source: object, data: Settings, seed: int, size: str
     with tempfile.TemporaryDirectory(prefix="langladder-") as work:
         root = Path(work)
         _prepare(root, chosen, source, data, seed, size)
-
-        def make(start: Any, *inputs: Any, **more: Any) -> Any:
-            run = Run(seed, root / "checkpoints")
-            return locate_function(chosen.maker)(start, *inputs, run=run, **more)
-
         family = cast(_Family, families()[chosen.family])
-        job = SimpleNamespace(seed=seed, bleu_tokenize=None)
-        trained = family.train(chosen.settings, job, make, root=root)
+        make = make_in(Run(seed, root / "checkpoints"), chosen.settings)
+        trained = family.train(chosen.settings, Job(seed=seed), make, root=root)
         with atomic_folder(folder) as temporary:
-            trained.model.save(temporary)
-            if trained.beside:
-                trained.beside(temporary)
+            trained.save(temporary)
     return trained
 
 
@@ -212,7 +203,7 @@ def _only(data: Mapping[str, object]) -> tuple[str, object]:
 def defaults() -> dict[str, dict[str, Settings]]:
     """Side → how its data are read; family → rung → its settings: those of conf/ at size small.
 
-    `sizes` are the numbers of conf/size; `sized` maps a setting to its number there.
+    `sizes`: size → a rung, as `family.rung` → the settings that differ from small, by dotted keys.
     """
     found: dict[str, dict[str, Settings]] = json.loads((files(__package__) / "rungs.json").read_text(encoding="utf-8"))
     return found
@@ -227,18 +218,11 @@ def sized(part: str, name: str, size: str) -> Settings:
     Raises:
         InputError: there is no such size.
     """
-    numbers = defaults()["sizes"].get(size)
-    if numbers is None:
-        raise InputError(f"train: size: {size!r} is not allowed; sizes: {', '.join(defaults()['sizes'])}")
+    sizes = defaults()["sizes"]
+    if size not in sizes:
+        raise InputError(f"train: size: {size!r} is not allowed; sizes: {', '.join(sizes)}")
     found: Settings = deepcopy(defaults()[part][name])
-    changes = {
-        key: max(2, round(number * numbers["effort"])) if isinstance(number, int) else numbers[number]
-        for key, number in defaults()["sized"].get(part, {}).get(name, {}).items()
-    }
-    if "training.warmup_steps" in changes:  # the size's, at most half of the steps
-        steps = changes.get("training.max_steps", found["training"]["max_steps"])
-        changes["training.warmup_steps"] = min(numbers["warmup"], steps // 2)
-    _change(found, changes, name)
+    _change(found, sizes[size].get(f"{part}.{name}", {}), name)
     return found
 
 
@@ -273,7 +257,7 @@ def _chosen(
     if values.get("input", {}).get("units") == "subwords":
         raise InputError(f"{where}.input.units: 'subwords' needs the tokenizer of a text; use dvc repro, or words")
     found = checked(families()[family].settings(values), values, where)
-    return _Rung(argument, family, found, str(families()[family].maker(values)), values)
+    return _Rung(argument, family, found.model_copy(update={"maker": families()[family].maker(values)}), values)
 
 
 def _base(base: str | Path | Model | None, values: Settings, family: str, where: str, bases: Sequence[str]) -> str:
@@ -349,28 +333,15 @@ def _prepare(root: Path, chosen: _Rung, source: object, changes: Settings, seed:
             locate_function(side.clean)(raw, temporary, cleaning, seed)
     family = families()[chosen.family]
     if family.tokens:
-        _tokenize(root, chosen.side, checked(TokenizerConfig, values["tokenizer"], "train: data: tokenizer"), values)
+        config, shared = checked(TokenizerConfig, values["tokenizer"], "train: data: tokenizer"), "shared_tokenizer"
+        with atomic_folder(root / "data" / "tokens" / side.name) as temporary:
+            tokenize_side(side.name, clean, config, temporary, shared=bool(values.get(shared)))
     if WORDS.as_posix() in family.reads:
         with atomic_folder(root / WORDS) as temporary:
             encode_words(clean, checked(VocabularyConfig, values["words"], "train: data: words"), temporary)
         counting = cast("AnyCounting | None", family.counting(chosen.values))
         with atomic_folder(root / COUNTS) as temporary:
-            for _ in store_counts(temporary, WordCorpus.open(root / WORDS), [counting] if counting else []):
-                pass
-
-
-def _tokenize(root: Path, side: str, config: TokenizerConfig, values: Settings) -> None:
-    """Train the tokenizer, or both, and encode the text, or the pairs."""
-    clean = root / "data" / "clean" / side
-    with atomic_folder(root / "data" / "tokens" / side) as temporary:
-        if side == "text":
-            sample = Sample.of(training_text(clean).shards(), config.sample_bytes)
-            tokenizer = train_tokenizer(sample, config, conventions_of(clean).normalisation)
-            encode_corpus(clean, tokenizer, temporary)
-        else:
-            shared = bool(values["shared_tokenizer"])
-            (source, target), _ = train_pair_tokenizers(clean, config, shared=shared)
-            encode_pairs(clean, source, target, temporary)
+            store_counts(temporary, WordCorpus.open(root / WORDS), [counting] if counting else [])
 
 
 def _plain(label: object) -> str | list[str]:

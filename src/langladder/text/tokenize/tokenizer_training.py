@@ -30,7 +30,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, NamedTuple, Self, SupportsInt, TypedDict, cast
 
 import numpy as np
@@ -41,7 +40,7 @@ from langladder.engine.base import current
 from langladder.ground.errors import InputError
 from langladder.ground.progress import working
 from langladder.text.storage.tables import TableLines, line_batches
-from langladder.text.tokenize.encoding import encode_lines, training_sides
+from langladder.text.tokenize.encoding import encode_lines
 from langladder.text.tokenize.likelihood_pieces import wordpiece_by_likelihood
 from langladder.text.tokenize.morphemes import SCORE_DECIMALS, morph_pieces
 from langladder.text.tokenize.specials import SPELLINGS, UNK
@@ -55,7 +54,7 @@ from langladder.text.tokenize.tokenizers import (
     byte_characters,
 )
 from langladder.text.words.normalisation import Normalisation
-from langladder.text.words.segmentation import DIVIDERS, Conventions, WordChoice, conventions_of, splitter_of
+from langladder.text.words.segmentation import DIVIDERS, Conventions, WordChoice, splitter_of
 
 # ---- characters
 
@@ -223,25 +222,6 @@ def _check_room(size: int, characters: int, config: TokenizerConfig) -> None:
             f"{characters:,} characters and the specials need; raise it, lower tokenizer.character_coverage, or use "
             "kind bpe_bytes"
         )
-
-
-def train_pair_tokenizers(
-    clean_folder: Path, config: TokenizerConfig, *, shared: bool
-) -> tuple[list[Tokenizer], list[Sample]]:
-    """Tokenizers of the source and the target of a clean parallel corpus, with what each was trained on.
-
-    Args:
-        shared: the same tokens for both sides; each tokenizer writes a text as its side is written.
-    """
-    sides = [["source", "target"]] * 2 if shared else [["source"], ["target"]]
-    samples = [Sample.of(training_sides(clean_folder, side).shards(), config.sample_bytes) for side in sides]
-    written = [conventions_of(clean_folder, side).normalisation for side in ("source", "target")]
-    if shared:
-        one = train_tokenizer(samples[0], config)
-        found = [Tokenizer(hf.Tokenizer.from_str(one.to_json()), one.kind, names) for names in written]
-    else:
-        found = [train_tokenizer(sample, config, names) for sample, names in zip(samples, written, strict=True)]
-    return found, samples
 
 
 def few_tokens(tokenizer: Tokenizer, config: TokenizerConfig) -> str | None:
