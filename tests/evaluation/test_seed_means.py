@@ -12,10 +12,8 @@ from langladder.evaluation.label_scores import LabelScores
 from langladder.evaluation.language_model import LanguageModelPage
 from langladder.evaluation.page import Interval, Page, declared
 from langladder.evaluation.seeds import joined, uncertainty
-from langladder.evaluation.significance import mcnemar
-from langladder.faces.report.classifiers import right
 from langladder.faces.report.inputs import Entry
-from langladder.faces.report.labels import paired
+from langladder.faces.report.paired import paired
 from langladder.faces.report.tables import ladder_rows, to_markdown
 from langladder.families import families
 from tests.faces.report.small_run_files import entry, language_model, report_of
@@ -124,7 +122,7 @@ def test_pairs_are_tested_by_the_first_training_and_the_report_says_so() -> None
     pages = [classifier(value).model_copy(update={"right": "1" * 400 + "0" * 100}) for value in (0.8, 0.86)]
     other = classifier(0.9, name="logistic").model_copy(update={"right": "1" * 450 + "0" * 50})
     for first, tested in ((joined(pages), True), (pages[0], False)):
-        found = paired([Entry(first), Entry(other)], right, lambda page: page.scores.accuracy, mcnemar)
+        found = paired([Entry(first), Entry(other)], lambda page: page.scores.accuracy)
         assert found and found.seeds is tested
 
 

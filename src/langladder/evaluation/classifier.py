@@ -241,6 +241,11 @@ class ClassifierPage(Page):
         return self.texts
 
     @property
+    def item_scores(self) -> Sequence[float]:
+        """1 for each test text that is right, else 0."""
+        return [int(one) for one in self.right]
+
+    @property
     def below_best(
         self,
     ) -> Annotated[

@@ -297,6 +297,16 @@ class Page(Measured):
         return None
 
     @property
+    def item_scores(self) -> Sequence[float]:
+        """How much it gets right of each test item: rungs are compared by it. None where it is not judged by items."""
+        return ()
+
+    @property
+    def judged_among(self) -> str:
+        """Rungs of a kind are compared item by item where this is the same."""
+        return ""
+
+    @property
     def text_unit(self) -> Literal["word", "grapheme"]:
         """What its figures per word are per: graphemes where the text does not separate words."""
         return "word"

@@ -24,6 +24,8 @@ from langladder.ground.errors import InputError
 from langladder.models.reading.reader import Reader
 from langladder.text.labelled.questions import Question, exact_match, word_f1
 
+SPANS, OPTIONS = "Readers that find spans", "Readers that choose among options"
+
 KINDS = 8  # first words of questions that have separate rows; the rest is "other"
 
 
@@ -148,6 +150,16 @@ class ReaderPage(Page):
     def items(self) -> int | None:
         """Test questions."""
         return self.scores.questions
+
+    @property
+    def item_scores(self) -> Sequence[float]:
+        """F₁ of each test question."""
+        return self.right
+
+    @property
+    def judged_among(self) -> str:
+        """Readers that find spans, and readers that choose among options."""
+        return SPANS if self.options is None else OPTIONS
 
 
 def evaluate_reader(

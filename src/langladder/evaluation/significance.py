@@ -15,8 +15,7 @@ Two rungs: McNemar's exact test (1947). Of the items on which just one of them i
 they were equally good: with b and c such items, p = 2 P(Binomial(b + c, ½) ≤ min(b, c)), at most 1. Where an item has
 more than two outcomes, the paired randomisation test (Fisher 1935; Riezler & Maxwell 2005): if the rungs were equally
 good, each item's difference could as well have the other sign. p is the share of all choices of signs whose sum is as
-far from 0 as the observed one. Where many pairs are compared, p is held against a level that falls with their number
-(Holm 1979).
+far from 0 as the observed one. Where many pairs are compared, p is adjusted for their number (Holm 1979).
 """
 
 from collections.abc import Mapping
@@ -164,11 +163,11 @@ def paired_randomisation(first: np.ndarray, second: np.ndarray) -> float:
     return (more + 1) / (PAIRED_RESAMPLES + 1)
 
 
-def holm(values: Mapping[tuple[str, str], float], level: float = LEVEL) -> set[tuple[str, str]]:
-    """The pairs whose p stands up to the number of comparisons (Holm 1979)."""
-    kept: set[tuple[str, str]] = set()
+def holm(values: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """The p of each pair, adjusted for the number of comparisons (Holm 1979): to be held against the level itself."""
+    adjusted: dict[tuple[str, str], float] = {}
+    largest = 0.0
     for rank, (pair, p) in enumerate(sorted(values.items(), key=lambda entry: entry[1])):
-        if p > level / (len(values) - rank):
-            break
-        kept.add(pair)
-    return kept
+        # p̃_(i) = max_{j ≤ i} min(1, (m − j + 1) p_(j))
+        largest = adjusted[pair] = max(largest, min(1.0, (len(values) - rank) * p))
+    return adjusted

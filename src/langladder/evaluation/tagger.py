@@ -242,6 +242,11 @@ class TaggerPage(Page):
         """Test sentences."""
         return self.sentences
 
+    @property
+    def item_scores(self) -> Sequence[float]:
+        """The words of each test sentence that get their tag."""
+        return self.right
+
 
 def evaluate_tagger(
     model: Tagger,

@@ -10,11 +10,9 @@ from pydantic import Field
 
 from langladder.evaluation.label_scores import LabelScores, per_label
 from langladder.evaluation.page import Page
-from langladder.evaluation.significance import mcnemar
 from langladder.faces.report.inputs import Entry, RungMetadata
 from langladder.faces.report.labels import (
     MAX_CELLS,
-    Paired,
     chosen_maps,
     confusion_maps,
     confusions,
@@ -22,8 +20,8 @@ from langladder.faces.report.labels import (
     heat_file,
     heat_map,
     label_table,
-    paired,
 )
+from langladder.faces.report.paired import Paired, paired
 from langladder.faces.report.plots import score_plot
 
 MATRIX = [[8, 2, 0], [1, 9, 0], [0, 3, 0]]
@@ -37,12 +35,12 @@ class Judged(Page):
     matrix: list[list[int]] = Field(default_factory=list)
 
     @property
-    def right_items(self) -> np.ndarray:
-        return np.array([one == "1" for one in self.right])
+    def item_scores(self) -> list[int]:
+        return [int(one) for one in self.right]
 
     @property
     def accuracy(self) -> float:
-        return float(self.right_items.mean())
+        return float(np.mean(self.item_scores))
 
     @property
     def labels(self) -> list[LabelScores]:
@@ -56,7 +54,7 @@ def rung(name: str, right: int = 0, of: int = 400, matrix: Any = MATRIX) -> Entr
 
 
 def compare(*rungs: Entry[Judged]) -> Paired | None:
-    return paired(rungs, lambda page: page.right_items, lambda page: page.accuracy, mcnemar)
+    return paired(rungs, lambda page: page.accuracy)
 
 
 def test_a_map_as_a_file_has_its_own_colours_and_panel() -> None:

@@ -4,8 +4,8 @@ Three sentences say why: what there is to learn from and what is best, what the 
 growing and other data have been measured to give.
 
 Only measured figures are used. A rung is as good as the best where its figure is within 2 % of it, or where the two are
-level: by the paired test on the items of the test split, where the pages have them and each rung was trained once; else
-where their difference is no more than the root of the sum of their squared ± (half of 95 % intervals), which is wider.
+level: by the paired test on the items of the test split, where the pages have them (`paired`); else where their
+difference is no more than the root of the sum of their squared ± (half of 95 % intervals), which is wider.
 Rungs that are judged alike (language models, and those that grew from another) are compared with each other. What word
 vectors or pre-training give is the difference to the same network without them. Costs are seconds of processors, where
 they were measured: they hardly depend on what else the machine does.
@@ -13,18 +13,14 @@ they were measured: they hardly depend on what else the machine does.
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import hypot
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from langladder.evaluation.classifier import ClassifierPage
 from langladder.evaluation.more_labels import FEWEST, MoreLabels
 from langladder.evaluation.page import Page
-from langladder.evaluation.reader import ReaderPage
-from langladder.evaluation.significance import LEVEL, paired_randomisation
-from langladder.evaluation.tagger import TaggerPage
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
+from langladder.faces.report.paired import Pair, Pairs, tested
 from langladder.faces.report.section import Column, family_columns
 from langladder.families.family import AnyFamily
 from langladder.text.clean.statistics import SMALL
@@ -65,7 +61,7 @@ class Judged(NamedTuple):
         margin: its ±, None where none was measured.
         cost: seconds of processors that its training took; by the clock where those are not known.
         pretrained: the pre-trained inputs that it has. network: the module of its class.
-        right: how much it gets right of each test item, (N,); None where the page does not say, or is of several seeds.
+        pairs: the tests of the rungs of its kind on the same items.
     """
 
     name: str
@@ -77,7 +73,7 @@ class Judged(NamedTuple):
     pretrained: str
     size: str
     network: str | None = None
-    right: np.ndarray | None = None
+    pairs: Pairs = MappingProxyType({})
 
 
 class Measure(NamedTuple):
@@ -154,10 +150,11 @@ def measure_of(columns: Sequence[Column[Any]]) -> Measure | None:
 
 def judged(entries: Sequence[Entry[Page]], measure: Measure) -> list[Judged]:
     """The rungs that were measured, in their order."""
-    return [rung for entry in entries if (rung := _judged(entry, measure)) is not None]
+    pairs = tested(entries)
+    return [rung for entry in entries if (rung := _judged(entry, measure, pairs)) is not None]
 
 
-def _judged(entry: Entry[Page], measure: Measure) -> Judged | None:
+def _judged(entry: Entry[Page], measure: Measure, pairs: Pairs) -> Judged | None:
     value = measure.column.read(entry.page, entry.timing)
     if value is None:
         return None
@@ -165,8 +162,6 @@ def _judged(entry: Entry[Page], measure: Measure) -> Judged | None:
     if margin is None and measure.column.margin:
         margin = measure.column.margin(entry.page)
     page: Any = entry.page
-    # in the page of a family of one's own, a field of this name can be anything
-    right = page.right if isinstance(page, ClassifierPage | ReaderPage | TaggerPage) else ()
     return Judged(
         entry.name,
         entry.title,
@@ -177,7 +172,7 @@ def _judged(entry: Entry[Page], measure: Measure) -> Judged | None:
         " and ".join(kind for kind in ELSEWHERE if kind in entry.metadata.also_given),
         _model_size(page),
         entry.metadata.module,
-        np.array([float(one) for one in right]) if len(right) and page.seeds == 1 else None,
+        pairs,
     )
 
 
@@ -255,23 +250,21 @@ def _time(rung: Judged) -> str:
 
 def is_level(first: Judged, second: Judged) -> bool:
     """Whether two rungs cannot be told apart; false if nothing that could tell them apart was measured."""
-    p = paired_p(first, second)
-    if p is not None:
-        return p > LEVEL
+    if (pair := _pair(first, second)) is not None:
+        return not pair.differs
     return _known(first, second) and abs(first.value - second.value) <= _margin(first, second)
 
 
-def paired_p(first: Judged, second: Judged) -> float | None:
-    """p of the paired test on the same test items; None where a page does not have them."""
-    if first.right is None or second.right is None or len(first.right) != len(second.right):
-        return None
-    return paired_randomisation(first.right, second.right)
+def _pair(first: Judged, second: Judged) -> Pair | None:
+    """The test of the better rung against the other on the same items; None where there is none."""
+    better, worse = (first, second) if first.value >= second.value else (second, first)  # shares of what is right
+    return first.pairs.get((better.name, worse.name))
 
 
 def evidence(first: Judged, second: Judged, measure: Measure) -> str:
     """What `is_level` rests on: `p = 0.3`, or their ± together."""
-    p = paired_p(first, second)
-    return f"± {measure.width(_margin(first, second))}" if p is None else numbers.p_value(p)
+    pair = _pair(first, second)
+    return f"± {measure.width(_margin(first, second))}" if pair is None else numbers.p_value(pair.p)
 
 
 def _margin(first: Judged, second: Judged) -> float:
@@ -281,7 +274,7 @@ def _margin(first: Judged, second: Judged) -> float:
 def _known(*rungs: Judged) -> bool:
     """Whether the uncertainty of a difference was measured. Counted rungs do not depend on the seed."""
     margins = [rung.margin for rung in rungs]
-    paired = len(rungs) == 2 and paired_p(*rungs) is not None
+    paired = len(rungs) == 2 and _pair(*rungs) is not None
     return paired or (any(margins) and all(rung.margin is not None or rung.counted for rung in rungs))
 
 

@@ -12,17 +12,16 @@ from itertools import groupby
 from typing import NamedTuple
 from unicodedata import category
 
-import numpy as np
 from markupsafe import Markup
 
 from langladder.evaluation.classifier import ClassifierPage, Decision, Filter
 from langladder.evaluation.label_scores import SHARES
-from langladder.evaluation.significance import mcnemar
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import isolated, plain
 from langladder.faces.report.graphs import draw_tree, legend
 from langladder.faces.report.inputs import Entry, ReportInputs
-from langladder.faces.report.labels import confusion_maps, coverage_table, label_table, paired, reliability_plot
+from langladder.faces.report.labels import confusion_maps, coverage_table, label_table, reliability_plot
+from langladder.faces.report.paired import paired
 from langladder.faces.report.plots import score_plot
 from langladder.faces.report.section import Picture, Section, drawn_lines, in_two_widths, page_columns
 from langladder.faces.report.selection import BESIDE, Loss, aligned, choice
@@ -95,7 +94,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         return
     reliability = reliability_plot(rungs, lambda page: page.reliability, loss, "reliability")
     context: dict[str, object] = {
-        "paired": paired(rungs, right, lambda page: page.scores.accuracy, mcnemar),
+        "paired": paired(rungs, lambda page: page.scores.accuracy),
         "labels": label_table(rungs, lambda page: page.per_label, loss),
         "reliability": reliability and drawn_lines(reliability),
         "coverage": coverage_table(rungs, lambda page: page.coverage, loss),
@@ -112,12 +111,6 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         "one": choice(rungs, loss, 1, most=2),
     }
     yield Section("decisions", "What the classifiers decide, and why", "decisions.html.j2", context)
-
-
-def right(page: ClassifierPage) -> np.ndarray:
-    """(N,) bool: which test texts are right."""
-    found: np.ndarray = np.frombuffer(page.right.encode(), dtype=np.uint8) == ord("1")
-    return found
 
 
 ClassifierRungs = Sequence[Entry[ClassifierPage]]

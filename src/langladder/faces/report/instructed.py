@@ -22,10 +22,10 @@ from langladder.evaluation.reward import KindScores, RewardPage
 from langladder.evaluation.tournament import Standing, tournament
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import CurvePoint, Entry, ReportInputs
-from langladder.faces.report.labels import ranked, reliability_plot
+from langladder.faces.report.labels import reliability_plot
 from langladder.faces.report.plots import LINE, LinePlot, Points, draw_line, line_of, line_plot
 from langladder.faces.report.section import Section, drawn_lines
-from langladder.faces.report.selection import BESIDE, COLOURED, Aligned, Choice, Loss, aligned, choice
+from langladder.faces.report.selection import BESIDE, COLOURED, Aligned, Choice, Loss, aligned, choice, ranked
 
 KINDS_BESIDE = 4
 

@@ -1,4 +1,4 @@
-"""What classifiers and taggers share: scores of each label, confusion matrices, reliability, which rungs differ.
+"""What classifiers and taggers share: scores of each label, confusion matrices, reliability.
 
 A confusion matrix is a heat map: a row the right label, a column what was predicted, readable from two labels to fifty.
 The colour of a cell is its share of the row, drawn on a scale of square roots so that rare mistakes can be seen: what
@@ -10,7 +10,6 @@ The macros of `labels.html.j2` show what these functions make.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import cos, radians, sin, sqrt
 
 import numpy as np
@@ -20,20 +19,17 @@ from matplotlib.ticker import FuncFormatter
 from rich.cells import cell_len
 
 from langladder.evaluation.label_scores import SHARES, Answered, Bin, LabelScores
-from langladder.evaluation.significance import LEVEL, holm
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import plain
 from langladder.faces.report.inputs import Entry, P
 from langladder.faces.report.plots import GRID, INK, SERIES, LinePlot, draw_line, line_plot, visible
 from langladder.faces.report.section import Picture, RungPictures
-from langladder.faces.report.selection import COLOURED, Aligned, Choice, Loss, aligned, choice
+from langladder.faces.report.selection import COLOURED, Aligned, Choice, Loss, aligned, choice, ranked
 from langladder.text.words.direction import clusters
 
 MAX_CELLS = 3000  # of all confusion maps together: they would be most of the file's size
 
 LISTED = 5  # confusions that are told in words
-
-NAMED = 5  # rungs that a sentence names one by one
 
 AT_FIRST = 3  # rungs side by side in the table of labels
 
@@ -132,89 +128,6 @@ def _in_words(matrix: Sequence[Sequence[int]], labels: Sequence[str]) -> str:
     left_out = len(labels) - MOST_LABELS
     more = f" The {MOST_LABELS} labels with most mistakes of {len(labels)}." if left_out > 0 else ""
     return (f"Most often: {', '.join(text)}." if text else "Nothing is confused.") + more
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A better rung against a worse one: the difference in points, p, whether it counts as a difference."""
-
-    difference: str
-    p: str
-    differs: bool
-
-
-@dataclass(frozen=True)
-class Paired:
-    """Rungs against each other, the best first.
-
-    Attributes:
-        rows: of each rung its title, its score as shown, and for each rung below it how they compare.
-        sentence: which rungs are best and cannot be told apart.
-        items: how many the test has; comparisons: how many pairs were tested.
-        seeds: whether a score is the mean over several trainings, of which the first alone is tested.
-    """
-
-    rows: list[tuple[str, str, list[Difference]]]
-    sentence: str
-    items: int
-    comparisons: int
-    seeds: bool = False
-
-
-def paired(
-    rungs: Rungs[P],
-    right: Callable[[P], np.ndarray],
-    score: Callable[[P], float],
-    test: Callable[[np.ndarray, np.ndarray], float],
-) -> Paired | None:
-    """Every two rungs compared on the same test; None where there are no two.
-
-    Args:
-        right: of a page, how much it gets right of each item, (N,); of no item where it does not say.
-        score: of a page, 0..1, the higher the better: what is shown.
-        test: p of two such arrays.
-    """
-    correct = {rung.name: right(rung.page) for rung in rungs}
-    items = max(map(len, correct.values()), default=0)  # a rung judged on another test is left out
-    order = ranked([rung for rung in rungs if items and len(correct[rung.name]) == items], lambda page: -score(page))
-    if len(order) < 2:
-        return None
-    found = {(a, b): test(correct[a], correct[b]) for a, b in combinations([rung.name for rung in order], 2)}
-    differ = holm(found)
-    rows = []
-    for index, rung in enumerate(order):
-        below = [
-            Difference(
-                f"{100 * (score(rung.page) - score(other.page)):+.1f}".replace("+0.0", "0.0"),
-                numbers.p_value(found[rung.name, other.name]),
-                (rung.name, other.name) in differ,
-            )
-            for other in order[index + 1 :]
-        ]
-        rows.append((rung.marked, numbers.share(score(rung.page)), below))
-    return Paired(rows, _sentence(rows), items, len(found), any(rung.page.seeds > 1 for rung in order))
-
-
-def ranked(rungs: Rungs[P], loss: Loss[P]) -> list[Entry[P]]:
-    """The best first; those without a figure last."""
-
-    def key(rung: Entry[P]) -> tuple[bool, float]:
-        value = loss(rung.page)
-        return value is None, value or 0.0
-
-    return sorted(rungs, key=key)
-
-
-def _sentence(rows: Sequence[tuple[str, str, list[Difference]]]) -> str:
-    best, score, below = rows[0]
-    level = f"{100 * LEVEL:.0f} %"
-    equal = [title for (title, _, _), compared in zip(rows[1:], below, strict=True) if not compared.differs]
-    if not equal:
-        return f"{best} ({score}) is better than every other rung, at the level of {level}."
-    named = equal if len(equal) <= NAMED else [*equal[: NAMED - 1], f"{len(equal) - NAMED + 1} more"]
-    text = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
-    others = "; it is better than all others" if len(equal) < len(rows) - 1 else ""
-    return f"{best} ({score}) cannot be told apart from {text} at the level of {level}{others}."
 
 
 _LETTER, _TURN = 7.4, 60  # px a character; degrees that the labels of columns are turned

@@ -3,15 +3,12 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-import numpy as np
-
-from langladder.evaluation.reader import ReaderPage
-from langladder.evaluation.significance import paired_randomisation
-from langladder.faces.report.inputs import Entry, ReportInputs
-from langladder.faces.report.labels import Paired, paired, ranked
+from langladder.evaluation.reader import OPTIONS, SPANS, ReaderPage
+from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.paired import paired
 from langladder.faces.report.plots import score_plot
 from langladder.faces.report.section import Column, Section, in_two_widths, page_columns
-from langladder.faces.report.selection import aligned
+from langladder.faces.report.selection import aligned, ranked
 
 
 def loss(page: ReaderPage) -> float:
@@ -31,17 +28,13 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         "readers",
         "F₁ on the test questions",
     )
-    among = [[rung for rung in rungs if (rung.page.options is None) == spans] for spans in (True, False)]
+    among = {kind: [rung for rung in rungs if rung.page.judged_among == kind] for kind in (SPANS, OPTIONS)}
     context = {
         "dots": in_two_widths(dots),
-        "paired": [(what, _compared(some)) for what, some in zip(("spans", "options"), among, strict=True)],
+        "paired": [(kind, paired(some, lambda page: page.scores.f1)) for kind, some in among.items()],
         "kinds": aligned(rungs, lambda page: [((one.word, one.questions), one) for one in page.kinds]),
     }
     yield Section("questions", "Questions about paragraphs", "readers.html.j2", context)
-
-
-def _compared(rungs: Sequence[Entry[ReaderPage]]) -> Paired | None:
-    return paired(rungs, lambda page: np.array(page.right), lambda page: page.scores.f1, paired_randomisation)
 
 
 def columns(pages: Sequence[ReaderPage]) -> list[Column[ReaderPage]]:

@@ -128,6 +128,8 @@ def _kind(family: AnyFamily, inputs: ReportInputs, claims: Mapping[tuple[str, st
     if not any(rung.metadata.idea or rung.metadata.module for rung in rungs):
         return None
     columns = family_columns(family, [rung.page for rung in rungs])
+    measure = measure_of(columns)
+    known = {one.name: one for one in judged(rungs, measure)} if measure else {}
     titles = {f"{one.name}/{rung.name}": rung.title for one in inputs.families for rung in inputs.of(one.name)}
     families = {id(rung.page): one for one in inputs.families for rung in inputs.of(one.name)}
     pages = []
@@ -135,7 +137,10 @@ def _kind(family: AnyFamily, inputs: ReportInputs, claims: Mapping[tuple[str, st
         base, own = rung.metadata.base, families[id(rung.page)]
         base_title = titles.get(base, base) if base else ""
         about = claim_views(claims.get((family.name, rung.name), []))
-        pages.append(_page(rung, before, columns, anchor(own.name, rung.page.name), own.guide, base_title, about))
+        both = [known[one.name] for one in (before, rung) if one and one.name in known]
+        gained = step(both[0], both[1], measure) if measure and len(both) == 2 else ""
+        page_id = anchor(own.name, rung.page.name)
+        pages.append(_page(rung, before, columns, page_id, own.guide, base_title, gained, about))
     sides = SIDES.get(family.side, (family.side, None))
     return Kind(family.title, sides, pages, claim_views(claims.get((family.name, ""), [])))
 
@@ -147,6 +152,7 @@ def _page(
     page_id: str,
     guide: str,
     base: str,
+    gained: str,
     claims: Sequence[ClaimView],
 ) -> RungPage:
     about, module = rung.metadata, rung.metadata.module or ""
@@ -165,7 +171,7 @@ def _page(
         sizes_only=bool(base) and rung.grew_from is None,
         before=before.title if before else "",
         changed=list(_changed(before, rung))[:CHANGES] if before else [],
-        step=_step(before, rung, columns) if before else "",
+        step=gained,
         figures=[
             (column.title, column.show(value))
             for column in columns
@@ -258,12 +264,6 @@ def _changed(before: Entry[Any], rung: Entry[Any]) -> Iterator[tuple[str, str, s
 def _typed(value: object) -> str:
     """As in a file of conf/: true, null."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _step(before: Entry[Any], rung: Entry[Any], columns: Sequence[Column[Any]]) -> str:
-    measure = measure_of(columns)
-    both = judged([before, rung], measure) if measure else []
-    return step(both[0], both[1], measure) if measure and len(both) == 2 else ""
 
 
 def _samples(page: Page) -> Iterator[tuple[str, str]]:

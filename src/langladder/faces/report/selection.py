@@ -85,16 +85,21 @@ def colours_of(hues: Mapping[str, int | None]) -> dict[str, int]:
     return found | dict(zip(others, cycle(free or [FLOOR]), strict=False))
 
 
-def choice(rungs: Sequence[Entry[P]], loss: Loss[P], initial: int, most: int = COLOURED) -> Choice:
-    """A choice of `initial` rungs at first."""
+def ranked(rungs: Sequence[Entry[P]], loss: Loss[P]) -> list[Entry[P]]:
+    """The best first; those without a figure last."""
 
-    def rank(rung: Entry[P]) -> tuple[bool, float]:
+    def key(rung: Entry[P]) -> tuple[bool, float]:
         value = loss(rung.page)
         return value is None, value or 0.0
 
-    ranked = sorted(rungs, key=rank)
-    first = {rung.approach or rung.name: rung.name for rung in reversed(ranked)}.values()  # the best of each approach
-    order = [rung.name for rung in ranked if rung.name in first] + [rung.name for rung in ranked]
+    return sorted(rungs, key=key)
+
+
+def choice(rungs: Sequence[Entry[P]], loss: Loss[P], initial: int, most: int = COLOURED) -> Choice:
+    """A choice of `initial` rungs at first."""
+    best = ranked(rungs, loss)
+    first = {rung.approach or rung.name: rung.name for rung in reversed(best)}.values()  # the best of each approach
+    order = [rung.name for rung in best if rung.name in first] + [rung.name for rung in best]
     kept = list(dict.fromkeys(order))[:initial]
     names = dict.fromkeys(rung.approach for rung in rungs)
     approaches = [(name, [(rung.name, rung.title) for rung in rungs if rung.approach == name]) for name in names]

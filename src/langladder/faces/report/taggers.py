@@ -3,16 +3,14 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 
-import numpy as np
-
-from langladder.evaluation.significance import paired_randomisation
 from langladder.evaluation.tagger import TaggedWord, TaggerPage
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import ReportInputs
-from langladder.faces.report.labels import chosen_maps, confusion_maps, label_table, paired, ranked, reliability_plot
+from langladder.faces.report.labels import chosen_maps, confusion_maps, label_table, reliability_plot
+from langladder.faces.report.paired import paired
 from langladder.faces.report.plots import score_plot
 from langladder.faces.report.section import Section, drawn_lines, in_two_widths
-from langladder.faces.report.selection import choice
+from langladder.faces.report.selection import choice, ranked
 
 
 def loss(page: TaggerPage) -> float:
@@ -40,7 +38,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     bracketed = [rung for rung in rungs if rung.page.entities]
     context = {
         "dots": in_two_widths(dots),
-        "paired": paired(rungs, _right, lambda page: 1 - loss(page), paired_randomisation),
+        "paired": paired(rungs, lambda page: page.scores.accuracy),
         "tags": label_table(rungs, lambda page: page.per_label, loss),
         "kinds": label_table(bracketed, lambda page: page.entities, loss) if bracketed else None,
         "reliability": reliability and drawn_lines(reliability),
@@ -50,10 +48,6 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         "sentences": choice(rungs, loss, 1, most=2),
     }
     yield Section("tags", "Tags", "taggers.html.j2", context)
-
-
-def _right(page: TaggerPage) -> np.ndarray:
-    return np.array(page.right)
 
 
 def _word(page: TaggerPage) -> Callable[[TaggedWord], dict[str, object]]:

@@ -1,0 +1,134 @@
+"""Which rungs differ on the same test items: one test decides every sentence of the report that compares two rungs.
+
+Each two rungs of a kind are compared by McNemar's exact test where they get an item right or wrong, and by the paired
+randomisation test where there is more than that, see `evaluation.significance`. p is adjusted for the number of pairs
+(Holm 1979). Of a rung with several seeds the first training is tested. Two rungs differ where p is at most 5 %, and the
+rung that gets more of the items right is also the one with the better score (a mean over the seeds).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from langladder.evaluation.significance import LEVEL, holm, mcnemar, paired_randomisation
+from langladder.faces.report import numbers
+from langladder.faces.report.inputs import Entry, P
+from langladder.faces.report.selection import ranked
+
+NAMED = 5
+"""Rungs that a sentence names one by one."""
+
+MCNEMAR, RANDOMISATION = "McNemar's exact test", "Paired randomisation test"
+
+
+class Pair(NamedTuple):
+    """Two rungs on the same items: p, adjusted, and whether the first gets more of the items right."""
+
+    p: float
+    ahead: bool
+
+    @property
+    def differs(self) -> bool:
+        """Whether the first is better, not by chance."""
+        return self.ahead and self.p <= LEVEL
+
+
+Pairs = Mapping[tuple[str, str], Pair]
+"""Names of two rungs, in both orders, → their test. Rungs that are not judged by the same items are not there."""
+
+
+def tested(rungs: Sequence[Entry[P]]) -> Pairs:
+    """Each two rungs of a kind compared on the same items."""
+    found: dict[tuple[str, str], Pair] = {}
+    for group in dict.fromkeys(rung.page.judged_among for rung in rungs):
+        scores = _scores([rung for rung in rungs if rung.page.judged_among == group])
+        values = {(a, b): _p(scores[a], scores[b]) for a, b in combinations(scores, 2)}
+        for (a, b), p in holm(values).items():
+            gain = sum(scores[a]) - sum(scores[b])
+            found |= {(a, b): Pair(p, gain > 0), (b, a): Pair(p, gain < 0)}
+    return found
+
+
+def _scores(rungs: Sequence[Entry[P]]) -> dict[str, tuple[float, ...]]:
+    """How much each rung gets right of each item; a rung that was judged on fewer items is left out."""
+    scores = {rung.name: tuple(rung.page.item_scores) for rung in rungs}
+    items = max(map(len, scores.values()), default=0)
+    return {name: found for name, found in scores.items() if items and len(found) == items}
+
+
+@lru_cache(maxsize=10_000)  # sections, advice and the rungs' pages ask for the same pairs
+def _p(first: tuple[float, ...], second: tuple[float, ...]) -> float:
+    binary = {*first, *second} <= {0, 1}
+    one, other = np.array(first), np.array(second)
+    return mcnemar(one == 1, other == 1) if binary else paired_randomisation(one, other)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A better rung against a worse one: the difference in points, p, whether it counts as a difference."""
+
+    difference: str
+    p: str
+    differs: bool
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Rungs against each other, the best first.
+
+    Attributes:
+        rows: of each rung its title, its score as shown, and for each rung below it how they compare.
+        sentence: which rungs are best and cannot be told apart.
+        test: its name. items: how many the test has; comparisons: how many pairs were tested.
+        seeds: whether a score is the mean over several trainings, of which the first alone is tested.
+    """
+
+    rows: list[tuple[str, str, list[Difference]]]
+    sentence: str
+    test: str
+    items: int
+    comparisons: int
+    seeds: bool = False
+
+
+def paired(rungs: Sequence[Entry[P]], score: Callable[[P], float]) -> Paired | None:
+    """Every two rungs compared on the same test; None where there are no two.
+
+    Args:
+        rungs: of which all are judged among each other.
+        score: of a page, 0..1, the higher the better: what is shown.
+    """
+    scores, pairs = _scores(rungs), tested(rungs)
+    order = ranked([rung for rung in rungs if rung.name in scores], lambda page: -score(page))
+    if len(order) < 2:
+        return None
+    rows = []
+    for index, rung in enumerate(order):
+        below = [
+            Difference(
+                f"{100 * (score(rung.page) - score(other.page)):+.1f}".replace("+0.0", "0.0"),
+                numbers.p_value(pairs[rung.name, other.name].p),
+                pairs[rung.name, other.name].differs,
+            )
+            for other in order[index + 1 :]
+        ]
+        rows.append((rung.marked, numbers.share(score(rung.page)), below))
+    test = MCNEMAR if all({*found} <= {0, 1} for found in scores.values()) else RANDOMISATION
+    items = len(scores[order[0].name])
+    return Paired(rows, _sentence(rows), test, items, len(pairs) // 2, any(rung.page.seeds > 1 for rung in order))
+
+
+def _sentence(rows: Sequence[tuple[str, str, list[Difference]]]) -> str:
+    best, score, below = rows[0]
+    level = f"{100 * LEVEL:.0f} %"
+    equal = [title for (title, _, _), compared in zip(rows[1:], below, strict=True) if not compared.differs]
+    if not equal:
+        return f"{best} ({score}) is better than every other rung, at the level of {level}."
+    named = equal if len(equal) <= NAMED else [*equal[: NAMED - 1], f"{len(equal) - NAMED + 1} more"]
+    text = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    others = "; it is better than all others" if len(equal) < len(rows) - 1 else ""
+    return f"{best} ({score}) cannot be told apart from {text} at the level of {level}{others}."
