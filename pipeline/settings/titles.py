@@ -89,6 +89,12 @@ def trained_by(values: Values) -> list[str]:
     return list(dict.fromkeys(named or bases))
 
 
+def optimizer(values: Values) -> str:
+    """Name of the optimiser of a rung's training, or of its class; "" where there is none."""
+    chosen = (values.get("training") or {}).get("optimizer") or ""
+    return str(chosen["_target_"]).rpartition(".")[2] if isinstance(chosen, Mapping) else str(chosen)
+
+
 def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Description]]:
     """Family → rung → title and year, in historical order; rungs of the same year in the order of the list.
 
@@ -143,6 +149,7 @@ def titles_of(chosen: params.Choices, settings: Callable[[str, str], Values]) ->
             | {
                 "module": module_of(family, values) if values else None,
                 "trains": [] if families()[family].trained else trained_by(values),
+                "optimizer": optimizer(values),
             }
             | {key: value for key, value in chosen.changes(family).get(name, {}).items() if key in CHANGED_IN_PARAMS}
             | {"base": chosen.bases(family).get(name)}

@@ -64,7 +64,7 @@ def test_a_claim_is_about_the_networks_of_its_variants_or_its_bases() -> None:
         return titles.trained_by(read_yaml(ROOT / "src" / "claims" / "conf" / "claim" / f"{name}.yaml"))
 
     assert trained("attention_by_length") == ["seq2seq", "attention"]
-    assert trained("gradient_flow") == ["rnn", "rnn_orthogonal", "gru", "lstm", "lstm_closed"]
+    assert trained("gradient_flow") == ["rnn", "rnn_orthogonal", "lstm_open", "lstm", "lstm_closed", "gru"]
     assert trained("weight_tying") == ["lstm", "gpt"] and trained("backprop") == []
     assert titles.module_of("align", {"method": "ppo"}) == "langladder.tasks.policy.ppo"
 
@@ -101,6 +101,8 @@ def test_what_a_rung_is_given_beside_the_data_follows_from_its_settings() -> Non
     )
     with initialize_config_dir(conf_folder(), version_base="1.3"):
         found = titles.titles_of(chosen, Compositions.prepared(chosen).rung)
+    optimizers = {name: rung["optimizer"] for name, rung in found["lm"].items()}
+    assert optimizers == {"kneser_ney": "", "gpt": "muon"}
     also_given = {
         f"{family}/{name}": one["also_given"] for family, rungs in found.items() for name, one in rungs.items()
     }

@@ -12,7 +12,7 @@ from small_run_files import TOLD, entry, language_model, report_of, with_rungs
 
 from langladder.evaluation.page import declared
 from langladder.faces.report import numbers
-from langladder.faces.report.inputs import ReportInputs
+from langladder.faces.report.inputs import ReportInputs, Timing
 from langladder.faces.report.language_models import headline, ladder_plot
 from langladder.faces.report.page import build_page
 from langladder.faces.report.tables import (
@@ -152,6 +152,30 @@ def test_what_a_rung_is_given_more_stands_in_every_table(inputs: ReportInputs) -
     worse = [replace(one, page=one.page.model_copy(update={"scores": first.page.scores})) for one in others]
     best = headline(with_rungs(inputs, "lm", [trees, *worse]), "lm")
     assert best and best[1].startswith("Kneser–Ney 3-gram (also given gold trees), with")
+
+
+def test_networks_of_different_optimisers_are_named(inputs: ReportInputs) -> None:
+    """A table of networks of one optimiser, and of counted rungs, has no such note."""
+    first = inputs.of("lm")[0]
+
+    def note(*optimizers: str) -> str:
+        named = [
+            replace(
+                first,
+                page=first.page.model_copy(update={"name": f"rung{number}"}),
+                metadata=first.metadata.model_copy(update={"optimizer": name, "title": f"rung {number}"}),
+            )
+            for number, name in enumerate(optimizers)
+        ]
+        return ladder_rows(replace(inputs, rungs={"lm": named}))[0].note
+
+    assert "optimisers" not in note("", "adamw", "adamw")
+    assert note("", "adamw", "adamw", "muon") == "optimisers differ: muon: rung 3; the other networks adamw"
+
+
+def test_tokens_are_those_of_all_parts_of_a_training() -> None:
+    assert Timing(seconds=20.0, tokens_per_second=1_000.0).tokens == 20_000.0
+    assert Timing(seconds=20.0).tokens is None
 
 
 def test_markdown_escapes_bars() -> None:

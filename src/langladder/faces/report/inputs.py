@@ -39,9 +39,9 @@ class Part(BaseModel):
 
 
 class RungMetadata(Part):
-    """What people call a rung, when it came into the world, what it claims, which rung (`family/name`) it grew from.
+    """Title and year of a rung, its claim, and the rung (`family/name`) that it starts from.
 
-    All this is said for the report alone: no rung is made or measured anew for it.
+    Only the report reads this: no rung is trained or evaluated again for it.
 
     Attributes:
         paper: where the claim comes from.
@@ -49,6 +49,7 @@ class RungMetadata(Part):
         also_given: what it has that others of its table have not (`Family.also_given`).
         idea: what its file says above its first key. module: that of its class, whose docstring has its equations.
         trains: of a claim, the networks that it trains: `lstm`.
+        optimizer: by which its network is trained: `adamw`; "": it has none, or none was chosen.
     """
 
     title: str = ""
@@ -61,6 +62,7 @@ class RungMetadata(Part):
     idea: str = ""
     module: str | None = None
     trains: list[str] = Field(default_factory=list)
+    optimizer: str = ""
 
 
 class Timing(Part):
@@ -74,6 +76,13 @@ class Timing(Part):
     peak_memory_bytes: int | None = None
     run: str | None = None  # MLflow run id or address
     timed: Shown | None = None  # of a claim: what the machine's speed decides
+
+    @property
+    def tokens(self) -> float | None:
+        """What training has read, repeats counted: tokens, or what else the family counts."""
+        if self.seconds is None or self.tokens_per_second is None:
+            return None
+        return self.seconds * self.tokens_per_second
 
 
 @dataclass(frozen=True)

@@ -174,6 +174,13 @@ def _cost_columns(unit: str) -> tuple[Column[Any], ...]:
         return ()
     return (
         Column(
+            f"{unit} trained on",
+            f"{unit} that training has read, repeats counted",
+            lambda _, cost: cost.tokens,
+            numbers.compact,
+            None,
+        ),
+        Column(
             f"{unit}/s",
             f"training {unit} per second",
             lambda _, cost: cost.tokens_per_second,

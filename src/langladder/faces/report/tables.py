@@ -136,6 +136,7 @@ def _table(family: str, title: str, columns: Sequence[Column[Any]], rungs: Seque
         intervals=any(column.interval for column, _ in measured),
         margins=any(one is not None for beside in margins for one in beside),
     )
+    note = "; ".join(filter(None, [note, _optimizers(rungs)]))
     rows = [
         Row(
             rung.name,
@@ -151,6 +152,17 @@ def _table(family: str, title: str, columns: Sequence[Column[Any]], rungs: Seque
     ]
     headings = [Heading(c.title, c.explanation, c.better, c.brief) for c, _ in measured]
     return LadderTable(family, title, headings, rows, note)
+
+
+def _optimizers(rungs: Sequence[Entry[Page]]) -> str:
+    """The optimisers of the networks, where they differ: then a part of a difference is due to them."""
+    titles: dict[str, list[str]] = {}
+    for rung in rungs:
+        if rung.metadata.optimizer:
+            titles.setdefault(rung.metadata.optimizer, []).append(rung.title)
+    several = sorted(titles.items(), key=lambda item: len(item[1]))
+    parts = [f"{optimizer}: {', '.join(of)}" for optimizer, of in several[:-1]]
+    return f"optimisers differ: {'; '.join(parts)}; the other networks {several[-1][0]}" if parts else ""
 
 
 def _note(pages: Sequence[Page], *, intervals: bool, margins: bool) -> str:
