@@ -66,10 +66,11 @@ def test_the_headline_names_the_best_and_what_is_left() -> None:
 
 def test_sections_compare_first_and_then_look_inside() -> None:
     first, second = family_sections(FAMILY, report_of(classifier=rungs()))
-    assert first.context["paired"].sentence.startswith("tree_lstm (") and first.context["paired"].comparisons == 3
-    assert [key for key, _ in first.context["labels"].scores.rows] == [
-        (one.label, one.support) for one in rungs()[0].page.per_label
-    ]
+    [(heading, compared)] = first.context["paired"]
+    assert heading == "Which differences mean something"
+    assert compared.sentence.startswith("tree_lstm (") and compared.comparisons == 3
+    [(_, table)] = first.context["tables"]
+    assert [key for key, _ in table.scores.rows] == [(one.label, one.support) for one in rungs()[0].page.per_label]
     inside = {one.name: one for one in second.context["rungs"]}
     assert len(inside["tree_lstm"].trees) == 1 and not inside["textcnn"].trees
     assert inside["tree_lstm"].trees[0].caption.striptags() == "positive (87 %), really negative"
@@ -80,7 +81,7 @@ def test_sections_compare_first_and_then_look_inside() -> None:
 
 def test_one_rung_has_nothing_to_be_compared_with() -> None:
     first, _ = family_sections(FAMILY, report_of(classifier=rungs()[:1]))
-    assert first.context["paired"] is None
+    assert first.context["paired"] == []
     assert "Which differences mean something" not in build_page(report_of(classifier=rungs()[:1]))
 
 

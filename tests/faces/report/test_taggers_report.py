@@ -73,6 +73,7 @@ def test_columns_of_phrases_and_of_the_ceiling_stand_where_they_mean_something()
 def test_phrases_have_a_table_and_no_taggers_no_section() -> None:
     kinds = [LabelScores(label="PER", support=3, said=3, precision=1.0, recall=1.0, f1=1.0)]
     (section,) = sections(report(page("ner", [2, 1], entities=kinds)), "tagger")
-    assert section.context["kinds"].scores.rows[0][0] == ("PER", 3)
-    assert section.context["paired"] is None  # nothing to compare it with
+    _, (about, table) = section.context["tables"]
+    assert about.heading == "Each kind of phrase" and table.scores.rows == [(("PER", 3), [("100.0", "100 / 100")])]
+    assert section.context["paired"] == []  # nothing to compare it with
     assert list(sections(report(), "tagger")) == []

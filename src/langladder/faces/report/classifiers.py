@@ -15,15 +15,14 @@ from unicodedata import category
 from markupsafe import Markup
 
 from langladder.evaluation.classifier import ClassifierPage, Decision, Filter
-from langladder.evaluation.label_scores import SHARES
 from langladder.faces.report import numbers
 from langladder.faces.report.bidi import isolated, plain
 from langladder.faces.report.graphs import draw_tree, legend
 from langladder.faces.report.inputs import Entry, ReportInputs
-from langladder.faces.report.labels import confusion_maps, coverage_table, label_table, reliability_plot
-from langladder.faces.report.paired import paired
+from langladder.faces.report.items import Calibration, Judging, Scores, judged_section
+from langladder.faces.report.labels import confusion_maps, label_explanation, label_rows
 from langladder.faces.report.plots import score_plot
-from langladder.faces.report.section import Picture, Section, drawn_lines, in_two_widths, page_columns
+from langladder.faces.report.section import Picture, Section, in_two_widths, page_columns
 from langladder.faces.report.selection import BESIDE, Loss, aligned, choice
 from langladder.faces.report.steps import ladder_steps
 from langladder.text.tokenize.specials import RESERVED
@@ -40,6 +39,8 @@ MAX_TREES = 24  # of all rungs together
 COLOURS = 4  # of colour; what has less than half of the first is plain
 
 _SPACES = "▁ "  # of tokens that bring their own
+
+CERTAIN = 0.9995  # below this accuracy the best guess makes mistakes
 
 SEPARATOR = "‖"  # between the two texts of a pair
 
@@ -92,18 +93,9 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     rungs = inputs.rungs_with(family, ClassifierPage)
     if not rungs:
         return
-    reliability = reliability_plot(rungs, lambda page: page.reliability, loss, "reliability")
-    context: dict[str, object] = {
-        "paired": paired(rungs, lambda page: page.scores.accuracy),
-        "labels": label_table(rungs, lambda page: page.per_label, loss),
-        "reliability": reliability and drawn_lines(reliability),
-        "coverage": coverage_table(rungs, lambda page: page.coverage, loss),
-        "shares": SHARES,
-        "best": next((rung.page for rung in rungs if rung.page.bayes_accuracy is not None), None),
-    }
-    yield Section("classifiers", "Classifiers compared", "classifiers.html.j2", context)
+    yield judged_section(rungs, JUDGING)
     weighed = [rung for rung in rungs if any(one.weights for one in rung.page.shown)]
-    context = {
+    context: dict[str, object] = {
         "texts": aligned(weighed, lambda page: (((one.text, one.second, one.label), seen(one)) for one in page.shown)),
         "weighed": choice(weighed, loss, BESIDE),
         "shown": WEIGHED,
@@ -111,6 +103,35 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         "one": choice(rungs, loss, 1, most=2),
     }
     yield Section("decisions", "What the classifiers decide, and why", "decisions.html.j2", context)
+
+
+def _opening(rungs: Classifiers) -> str:
+    """What the best possible classifier reaches, where the corpus knows it."""
+    best = next((rung.page for rung in rungs if rung.page.bayes_accuracy is not None), None)
+    if best is None or best.bayes_accuracy is None:
+        return ""
+    entropy = best.bayes_cross_entropy
+    text = f"The best possible classifier would get {numbers.share(best.bayes_accuracy)} of these labels right"
+    text += "." if entropy is None else f", with a cross-entropy of {numbers.decimals(3)(entropy)} nats per text."
+    if best.bayes_accuracy < CERTAIN:
+        text += (
+            " The grammar that generated the texts does not determine the rest. No classifier can do better on "
+            "average; on this many texts one may do so by luck."
+        )
+    return text
+
+
+JUDGING = Judging[ClassifierPage](
+    id="classifiers",
+    title="Classifiers compared",
+    items="test texts",
+    score=lambda page: page.scores.accuracy,
+    interval=lambda page: page.scores.accuracy_interval,
+    tables=[Scores("Label by label", "label", lambda page: label_rows(page.per_label), label_explanation("label"))],
+    opening=_opening,
+    calibration=Calibration(lambda page: page.reliability, "right answers", "its answer", "texts"),
+    answered=lambda page: page.coverage,
+)
 
 
 ClassifierRungs = Sequence[Entry[ClassifierPage]]

@@ -52,11 +52,15 @@ _STYLE = (  # of page.css, for a file of its own
 )
 
 
+LabelRow = tuple[tuple[str, int], tuple[str, str]]
+"""A label, and how many the test has; its score as shown, and what is beside the score."""
+
+
 @dataclass(frozen=True)
 class LabelTable:
     """A row a label, (label, how many the test has); in each the scores of each rung. Which rungs stand there first."""
 
-    scores: Aligned[tuple[str, int], LabelScores]
+    scores: Aligned[tuple[str, int], tuple[str, str]]
     choice: Choice
 
 
@@ -68,16 +72,30 @@ class CoverageRow:
     cells: list[Answered]
 
 
-def label_table(rungs: Rungs[P], read: Callable[[P], Sequence[LabelScores]], loss: Loss[P]) -> LabelTable:
-    """The scores of each label.
+def label_table(rungs: Rungs[P], read: Callable[[P], Sequence[LabelRow]], loss: Loss[P]) -> LabelTable:
+    """The scores of each label, of the rungs that have any.
 
     Args:
         read: gives them from a page.
         loss: of a page; the rungs where it is lowest stand there first.
     """
-    return LabelTable(
-        aligned(rungs, lambda page: (((one.label, one.support), one) for one in read(page))),
-        choice(rungs, loss, AT_FIRST),
+    rungs = [rung for rung in rungs if read(rung.page)]
+    return LabelTable(aligned(rungs, read), choice(rungs, loss, AT_FIRST))
+
+
+def label_rows(scores: Sequence[LabelScores]) -> list[LabelRow]:
+    """F₁ of each label, and precision / recall."""
+    return [
+        ((one.label, one.support), (f"{100 * one.f1:.1f}", f"{100 * one.precision:.0f} / {100 * one.recall:.0f}"))
+        for one in scores
+    ]
+
+
+def label_explanation(what: str) -> str:
+    """What a cell of `label_rows` has; what: label, tag, kind."""
+    return (
+        f"F₁ in per cent, then precision / recall. Precision: the share of what is given this {what} that has it. "
+        f"Recall: the share of what has this {what} that is given it."
     )
 
 

@@ -1,40 +1,23 @@
-"""Readers in the report: which differences mean something, kinds of question."""
+"""Readers in the report: what differs from other rungs that are judged item by item, and the columns of their table."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 
-from langladder.evaluation.reader import OPTIONS, SPANS, ReaderPage
+from langladder.evaluation.reader import ReaderPage
 from langladder.faces.report.inputs import ReportInputs
-from langladder.faces.report.paired import paired
-from langladder.faces.report.plots import score_plot
-from langladder.faces.report.section import Column, Section, in_two_widths, page_columns
-from langladder.faces.report.selection import aligned, ranked
+from langladder.faces.report.items import Judging, Scores, judged_section
+from langladder.faces.report.labels import LabelRow
+from langladder.faces.report.section import Column, Section, page_columns
 
 
 def loss(page: ReaderPage) -> float:
     """1 − F₁."""
-    return 1 - page.scores.f1
+    return JUDGING.loss(page)
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Every reader: which differences mean something, its kinds of question."""
-    rungs = inputs.rungs_with(family, ReaderPage)
-    if not rungs:
-        return
-    dots = partial(
-        score_plot,
-        list(reversed(ranked(rungs, loss))),
-        lambda page: (page.scores.f1, page.scores.f1_interval),
-        "readers",
-        "F₁ on the test questions",
-    )
-    among = {kind: [rung for rung in rungs if rung.page.judged_among == kind] for kind in (SPANS, OPTIONS)}
-    context = {
-        "dots": in_two_widths(dots),
-        "paired": [(kind, paired(some, lambda page: page.scores.f1)) for kind, some in among.items()],
-        "kinds": aligned(rungs, lambda page: [((one.word, one.questions), one) for one in page.kinds]),
-    }
-    yield Section("questions", "Questions about paragraphs", "readers.html.j2", context)
+    if rungs := inputs.rungs_with(family, ReaderPage):
+        yield judged_section(rungs, JUDGING)
 
 
 def columns(pages: Sequence[ReaderPage]) -> list[Column[ReaderPage]]:
@@ -43,3 +26,26 @@ def columns(pages: Sequence[ReaderPage]) -> list[Column[ReaderPage]]:
     if all(page.scores.no_answer is None for page in pages):
         return [column for column in found if column.title != "answered"]
     return found
+
+
+def _kinds(page: ReaderPage) -> list[LabelRow]:
+    return [((one.word, one.questions), (f"{100 * one.f1:.1f}", f"{100 * one.exact:.1f}")) for one in page.kinds]
+
+
+JUDGING = Judging[ReaderPage](
+    id="questions",
+    title="Questions about paragraphs",
+    items="test questions",
+    score=lambda page: page.scores.f1,
+    interval=lambda page: page.scores.f1_interval,
+    axis="F₁ on the test questions",
+    tables=[
+        Scores(
+            "Kinds of question",
+            "question",
+            _kinds,
+            "F₁ in per cent by the first word of the question, then the exact match.",
+            side="questions",
+        )
+    ],
+)

@@ -1,53 +1,33 @@
-"""What the report tells of taggers: their table, which differences mean something, each tag, confusions, sentences."""
+"""Taggers in the report: what differs from other rungs that are judged item by item, and their test sentences."""
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 
 from langladder.evaluation.tagger import TaggedWord, TaggerPage
 from langladder.faces.report import numbers
-from langladder.faces.report.inputs import ReportInputs
-from langladder.faces.report.labels import chosen_maps, confusion_maps, label_table, reliability_plot
-from langladder.faces.report.paired import paired
-from langladder.faces.report.plots import score_plot
-from langladder.faces.report.section import Section, drawn_lines, in_two_widths
-from langladder.faces.report.selection import choice, ranked
+from langladder.faces.report.inputs import Entry, ReportInputs
+from langladder.faces.report.items import Calibration, Judging, Scores, judged_section
+from langladder.faces.report.labels import label_explanation, label_rows
+from langladder.faces.report.section import Section
+from langladder.faces.report.selection import choice
 
 
 def loss(page: TaggerPage) -> float:
     """Share of the words that do not get their tag."""
-    return 1 - page.scores.accuracy
+    return JUDGING.loss(page)
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """Every tagger: which differences mean something, its tags, what it takes for what, its sentences."""
-    rungs = inputs.rungs_with(family, TaggerPage)
-    if not rungs:
-        return
-    ceilings = [rung.page.bayes_accuracy for rung in rungs if rung.page.bayes_accuracy is not None]
-    dots = partial(
-        score_plot,
-        list(reversed(ranked(rungs, loss))),
-        lambda page: (page.scores.accuracy, page.scores.accuracy_interval),
-        "taggers",
-        "accuracy on the test words",
-        best=max(ceilings, default=None),
-        line="Bayes accuracy",
-    )
-    maps = confusion_maps(rungs, lambda page: (page.confusion, page.labels), loss, "What is taken for what by")
-    reliability = reliability_plot(rungs, lambda page: page.reliability, loss, "reliability-tags")
-    bracketed = [rung for rung in rungs if rung.page.entities]
-    context = {
-        "dots": in_two_widths(dots),
-        "paired": paired(rungs, lambda page: page.scores.accuracy),
-        "tags": label_table(rungs, lambda page: page.per_label, loss),
-        "kinds": label_table(bracketed, lambda page: page.entities, loss) if bracketed else None,
-        "reliability": reliability and drawn_lines(reliability),
-        "maps": maps,
-        "mapped": chosen_maps(rungs, maps, loss),
+    if rungs := inputs.rungs_with(family, TaggerPage):
+        yield judged_section(rungs, JUDGING)
+
+
+def _sentences(rungs: Sequence[Entry[TaggerPage]]) -> dict[str, object]:
+    """Test sentences with their tags."""
+    return {
         "sequences": [(rung, [list(map(_word(rung.page), words)) for words in rung.page.shown]) for rung in rungs],
         "sentences": choice(rungs, loss, 1, most=2),
     }
-    yield Section("tags", "Tags", "taggers.html.j2", context)
 
 
 def _word(page: TaggerPage) -> Callable[[TaggedWord], dict[str, object]]:
@@ -65,3 +45,22 @@ def _word(page: TaggerPage) -> Callable[[TaggedWord], dict[str, object]]:
         }
 
     return word_view
+
+
+JUDGING = Judging[TaggerPage](
+    id="tags",
+    title="Tags",
+    items="test sentences",
+    score=lambda page: page.scores.accuracy,
+    interval=lambda page: page.scores.accuracy_interval,
+    axis="accuracy on the test words",
+    ceiling=lambda page: page.bayes_accuracy,
+    tables=[
+        Scores("Each tag", "tag", lambda page: label_rows(page.per_label), label_explanation("tag")),
+        Scores("Each kind of phrase", "kind", lambda page: label_rows(page.entities), label_explanation("kind")),
+    ],
+    calibration=Calibration(lambda page: page.reliability, "right tags", "its tag", "words"),
+    confusion=lambda page: (page.confusion, page.labels),
+    template="tagged.html.j2",
+    context=_sentences,
+)
