@@ -75,19 +75,18 @@ def test_a_call_in_python_makes_the_model_of_the_stages(
     project: Path, rung: str, family: str, side: str, network: bool
 ) -> None:
     """The same bytes from the same files, settings and seed; the stages add where it comes from, and a card."""
-    data = {"tokenizer.kind": "word", "tokenizer.vocab_size": None} if side in ("text", "parallel") else {}
+    word = {"tokenizer.kind": "word", "tokenizer.vocab_size": None, "tokenizer.min_frequency": 1}
     steps = {"training.max_steps": 20, "training.warmup_steps": 5} if network else {}  # as debug: fast has it
     model = ll.train(
         rung,
         **{SIDES[side].argument: project / "input" / side},
         size="tiny",
         settings=steps | ({"model.epochs": 1} if rung == "skipgram" else {}),
-        data=data,
+        data=word if side in ("text", "parallel") else {},
     )
     stages = project / "models" / family / rung
     files = {file.name for file in model.folder.iterdir()}
     assert {file.name for file in stages.iterdir()} == files | {"provenance.json", "README.md"}
-    assert {"config.json", "model.safetensors"} & files or rung == "skipgram"
     for name in files:
         assert (model.folder / name).read_bytes() == (stages / name).read_bytes(), name
 

@@ -53,7 +53,7 @@ class Calibration(Generic[P]):
 
     bins: Callable[[P], Sequence[Bin]]
     right: str
-    given: str
+    answer: str
     items: str
 
 
