@@ -3,6 +3,7 @@
 import math
 import random
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import yaml
@@ -109,6 +110,7 @@ def classifiers(chance: random.Random, labels: int) -> list[Entry[Any]]:
     return found
 
 
+@cache
 def many_rungs(seed: int = 1, labels: int = 50) -> ReportInputs:
     """Every language model, every way to word vectors, every translator and every classifier of conf/."""
     chance = random.Random(seed)

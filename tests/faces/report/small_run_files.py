@@ -72,6 +72,11 @@ def with_rungs(inputs: ReportInputs, family: str, rungs: list[Entry[Any]]) -> Re
     return replace(inputs, rungs={**inputs.rungs, family: rungs})
 
 
+def only(inputs: ReportInputs, **rungs: list[Entry[Any]]) -> ReportInputs:
+    """The same with these rungs and no others: each section with plots takes a second of CPU time."""
+    return replace(inputs, rungs={family: rungs.get(family, []) for family in inputs.rungs} | rungs)
+
+
 def write(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), encoding="utf-8")

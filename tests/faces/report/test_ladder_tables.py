@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from many_rungs import many_rungs
 from rich.console import Console
-from small_run_files import TOLD, entry, language_model, report_of, with_rungs
+from small_run_files import TOLD, entry, language_model, only, report_of, with_rungs
 
 from langladder.evaluation.page import declared
 from langladder.faces.report import numbers
@@ -112,7 +112,7 @@ def test_chrf_leads_where_words_are_not_separated(inputs: ReportInputs) -> None:
     assert table(inputs)[0] == "BLEU"
     (rung,) = inputs.of("translator")
     chinese = rung.page.scores.model_copy(update={"main": "chrf", "signature": "nrefs:1|tok:zh"})
-    inputs = with_rungs(inputs, "translator", [replace(rung, page=rung.page.model_copy(update={"scores": chinese}))])
+    inputs = only(inputs, translator=[replace(rung, page=rung.page.model_copy(update={"scores": chinese}))])
     assert table(inputs)[0] == "chrF" and "BLEU" in table(inputs)
     page = build_page(inputs)
     assert "nrefs:1|tok:zh" in page and "prefer chrF" in page
@@ -134,7 +134,7 @@ def test_markdown_tables_are_whole(inputs: ReportInputs) -> None:
 
 
 def test_what_a_rung_is_given_more_stands_in_every_table(inputs: ReportInputs) -> None:
-    assert not any(table.has_given for table in ladder_rows(inputs)) and "also given" not in build_page(inputs)
+    assert not any(table.has_given for table in ladder_rows(inputs)) and "also given" not in build_page(only(inputs))
     first, *others = inputs.of("lm")
     trees = replace(first, metadata=first.metadata.model_copy(update={"also_given": "gold trees", "year": 1995}))
     inputs = with_rungs(inputs, "lm", [trees, *others])
@@ -143,7 +143,7 @@ def test_what_a_rung_is_given_more_stands_in_every_table(inputs: ReportInputs) -
     assert "| Kneser–Ney 3-gram | gold trees | 44.21 |" in markdown and "| LSTM | – | 35.20 |" in markdown
     assert markdown.count("also given") == 1  # in its own table alone
     assert "Kneser–Ney 3-gram (also given gold trees)" in printed(inputs, 160)
-    page = build_page(inputs)
+    page = build_page(only(inputs, lm=[trees, *others]))
     assert '<td data-value="gold trees">gold trees</td>' in page and "† after a name" in page
     assert "Kneser–Ney 3-gram †, 1995" in page  # on the plot's axis
     assert 'rung, <span class="faint small">year of the method</span>' in page
@@ -275,7 +275,7 @@ def test_infinite_is_a_result_everywhere(inputs: ReportInputs) -> None:
     assert written["perplexity_per_word"] is None and "perplexity_per_word" in written["infinite"]
     assert written["impossible_tokens"] == 3
     assert ">∞<" in (ladder_plot(with_it.of("lm"), None) or "")
-    html = build_page(with_it)
+    html = build_page(only(with_it, lm=list(with_it.of("lm"))))
     assert 'data-value="Infinity">∞<' in html
     assert headline(with_it, "lm") == headline(inputs, "lm")
     alone = report_of(lm=list(with_it.of("lm")[:1]))

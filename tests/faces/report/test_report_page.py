@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from small_run_files import embedding, entry, language_model, report_of, with_rungs
+from small_run_files import embedding, entry, language_model, only, report_of, with_rungs
 
 from langladder.evaluation.language_model import LanguageModelPage
 from langladder.faces.report import language_models
@@ -107,9 +107,9 @@ def test_page_escapes_what_models_write(page: str) -> None:
 
 
 def test_page_links_only_to_web_addresses(inputs: ReportInputs) -> None:
-    *others, gpt = inputs.of("lm")
+    *_, gpt = inputs.of("lm")
     gpt = replace(gpt, timing=gpt.timing.model_copy(update={"run": "javascript:alert(1)"}))
-    page = build_page(with_rungs(inputs, "lm", [*others, gpt]))
+    page = build_page(only(inputs, lm=[gpt]))
     assert 'href="javascript' not in page and "javascript:alert(1)" in page
 
 
@@ -168,7 +168,7 @@ def test_page_of_an_empty_ladder() -> None:
 
 def test_families_that_are_rungs_with_share_their_sections(inputs: ReportInputs) -> None:
     tuned = entry("tune", language_model("gpt_longer", "GPT, trained longer", 30.0, 3_400_000), curve=CURVE)
-    page = build_page(with_rungs(inputs, "tune", [tuned]))
+    page = build_page(only(inputs, lm=list(inputs.of("lm")), tune=[tuned]))
     ids = [attributes["id"] for _, attributes in Outline(page).tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert "Language models that start from others" not in page  # one table, and one drawing of curves
@@ -209,17 +209,17 @@ def test_claims_stand_together(inputs: ReportInputs) -> None:
         family: [entry(family, {"name": family, "title": title, "fingerprint": "f", "findings": findings})]
         for family, title in (("claim", "Gradients vanish"), ("probe", "Agreement"))
     }
-    page = build_page(with_rungs(with_rungs(inputs, "claim", claims["claim"]), "probe", claims["probe"]))
+    page = build_page(only(inputs, **claims))
     section = page[page.index('<h2 id="claims">') :]
     assert page.count('<h2 id="claims">') == 1 and "Gradients vanish" in section and "Agreement" in section
 
 
-def test_the_family_tree_shows_which_rung_grew_from_which(inputs: ReportInputs) -> None:
-    assert 'id="tree"' not in build_page(inputs)
+def test_the_family_tree_shows_which_rung_grew_from_which(page: str, inputs: ReportInputs) -> None:
+    assert 'id="tree"' not in page
     kneser_ney, lstm, gpt = inputs.of("lm")
     tuned = replace(gpt, metadata=gpt.metadata.model_copy(update={"base": "lm/lstm"}))
     again = replace(kneser_ney, metadata=kneser_ney.metadata.model_copy(update={"base": "elsewhere/<b>"}))
-    page = build_page(with_rungs(inputs, "lm", [again, lstm, tuned]))
+    page = build_page(only(inputs, lm=[again, lstm, tuned]))
     Outline(page)
     tree = page[page.index('<h2 id="tree">') : page.index('<h2 id="pipeline">')]
     assert "GPT <code" in tree and '<code class="faint small">lm/lstm</code>' in tree
