@@ -1,5 +1,10 @@
-"""Which rung starts from which: what cannot be is refused before anything runs, all at once."""
+"""Which rung starts from which: what cannot be is refused before anything runs, all at once.
 
+Wrong bases go to the two checks of bases themselves, with the settings of rungs that are composed once. In the other
+tests every job is resolved, which calls these checks and those of each rung's settings.
+"""
+
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +17,10 @@ from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from pipeline.settings import checks, params, titles
-from pipeline.settings.compose import conf_folder, resolve
+from pipeline.settings.compose import Compositions, conf_folder, resolve
 from pipeline.tracking import lineage
 
+GPT = {"base": "lm/gpt"}
 FEW = {"embeddings": ["skipgram"], "lms": ["kneser_ney", "gpt"], "translators": ["attention"], "probes": []}
 
 
@@ -28,6 +34,24 @@ def refused(**changes: object) -> str:
     with pytest.raises(InputError) as error:
         resolved(**changes)
     return str(error.value)
+
+
+@cache
+def composed() -> Compositions:
+    """The rungs that the tests of wrong bases list, with bases that fit them."""
+    listed = {"lms": ["kneser_ney", "gpt", "lstm"], "tunes": {"gpt_longer": GPT, "lstm_skipgram": {"base": "lm/lstm"}}}
+    listed |= {"classifier_transfers": {"gpt_fine_tuned": GPT}} | SFT | {"rewards": REWARD, "aligns": {"ppo": PPO}}
+    chosen = params.schema().model_validate(params.load().model_dump() | FEW | {"claims": []} | listed)
+    with initialize_config_dir(conf_folder(), version_base="1.3"):
+        return Compositions.prepared(chosen)
+
+
+def problems(**changes: object) -> str:
+    """What is wrong with the bases of these choices."""
+    nothing = FEW | {"claims": [], "classifier_transfers": {}}
+    chosen = params.schema().model_validate(params.load().model_dump() | nothing | changes)
+    lines = checks.growth_problems(chosen) + checks.misfits(checks.known(chosen), composed().rung)
+    return "\n".join(lines)
 
 
 def test_a_chain_is_allowed() -> None:
@@ -52,7 +76,6 @@ def test_a_chain_is_allowed() -> None:
         ("novel/x", ["'novel/x'", "must be one of lm, tune, embedding"]),
         ("translator/attention", ["'translator/attention'", "must be one of lm, tune, embedding"]),
         ("lm/kneser_ney", ["'lm/kneser_ney': a KneserNey is counted", "conf/lm/gpt_longer.yaml"]),
-        ("embedding/skipgram", ["word vectors are not a network", "_target_"]),
         ("tune/gpt_longer", ["in a cycle", "tune/gpt_longer → tune/gpt_longer"]),
         ("gpt", ["tunes.gpt_longer.base", "'gpt'"]),
     ],
@@ -63,7 +86,7 @@ def test_a_base_that_cannot_be_is_refused(base: str, parts: list[str]) -> None:
             resolved(tunes={"gpt_longer": {"base": base}})
         message = str(error.value)
     else:
-        message = refused(tunes={"gpt_longer": {"base": base}})
+        message = problems(tunes={"gpt_longer": {"base": base}})
     for part in parts:
         assert part in message
 
@@ -173,17 +196,34 @@ def test_preferences_are_wanted_where_a_rung_reads_them() -> None:
             ["must read one of models/reward/…, data/preferences/…"],
         ),
         ({"aligns": {"ppo": PPO | {"reads": "models/reward"}}}, ["'models/reward': a rung of align must read one of"]),
-        ({"aligns": {"dpo": PPO}, "rewards": REWARD}, ["dpo needs input such as data/preferences/sft"]),
-        (
-            {"aligns": {"ppo": PPO | {"reads": "data/preferences/sft"}}},
-            ["ppo needs input such as models/reward/reward"],
-        ),
         ({"rewards": {"reward": {"base": "lm/gpt", "reads": "data/preferences/sft"}}}, ["must be one of instruct"]),
         ({"instructs": {"sft": {"base": "lm/lstm"}}, "lms": ["lstm"]}, ["it is a RecurrentLM", "starts from a GPT"]),
     ],
 )
 def test_what_cannot_be_read_is_refused(changes: dict[str, object], parts: list[str]) -> None:
-    message = refused(**(SFT | changes))
+    message = problems(**(SFT | changes))
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        (
+            {"tunes": {"gpt_longer": {"base": "embedding/skipgram"}}, "corpora": []},
+            ["word vectors are not a network", "_target_"],
+        ),
+        (
+            SFT | {"aligns": {"dpo": PPO, "ppo": PPO | {"reads": "data/preferences/sft"}}, "rewards": REWARD},
+            ["dpo needs input such as data/preferences/sft", "ppo needs input such as models/reward/reward"],
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_what_a_rung_starts_from_are_refused(
+    changes: dict[str, object], parts: list[str]
+) -> None:
+    """By the rung's own settings, which know what it starts from and reads."""
+    message = refused(**changes)
     for part in parts:
         assert part in message
 
