@@ -94,26 +94,43 @@ def test_the_history_has_a_rung_for_each_step_and_no_others(project: Path) -> No
     assert {key: listed[key] for key in others} == {key: own[key] for key in others}
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "parts"),
-    [
-        ("nothing", None, ["no ladder 'nothing'", "full, claims, english, history"]),
-        ("mine", "sed: 3\nlms: [gpt]\n", ["conf/ladder/mine.yaml", "sed", "seed"]),
-        ("mine", "seed: -3\nlms: [gpt]\n", ["conf/ladder/mine.yaml", "seed", "-3"]),
-        ("mine", "paths: {txt: input/mine}\n", ["conf/ladder/mine.yaml", "paths.txt", "paths.text"]),
-        ("mine", "paths: {text: '${size}/a'}\n", ["conf/ladder/mine.yaml", "size", "write the path itself"]),
-        ("mine", "lms: gpt\n", ["conf/ladder/mine.yaml", "lms"]),
-        ("mine", "probes: [agreement]\nlms: []\n", ["conf/ladder/mine.yaml", "lms"]),
-    ],
-)
-def test_a_ladder_that_cannot_be_is_refused(project: Path, name: str, text: str | None, parts: list[str]) -> None:
-    file = project / "conf" / "ladder" / f"{name}.yaml"
-    if text:
-        file.write_text(text)
-    output = run(project, sys.executable, "-m", "pipeline.ladder", name, check=False)
-    file.unlink(missing_ok=True)
-    assert all(part in output for part in parts) and "Traceback" not in output
-    assert not (project / "ladders" / name).exists()
+WRONG = {
+    "nothing": (None, ["no ladder 'nothing'", "full, claims, english, history"]),
+    "misspelt": ("sed: 3\nlms: [gpt]\n", ["conf/ladder/misspelt.yaml", "sed", "seed"]),
+    "negative": ("seed: -3\nlms: [gpt]\n", ["conf/ladder/negative.yaml", "seed", "-3"]),
+    "no_path": ("paths: {txt: input/mine}\n", ["conf/ladder/no_path.yaml", "paths.txt", "paths.text"]),
+    "reference": ("paths: {text: '${size}/a'}\n", ["conf/ladder/reference.yaml", "size", "write the path itself"]),
+    "no_list": ("lms: gpt\n", ["conf/ladder/no_list.yaml", "lms"]),
+    "no_models": ("probes: [agreement]\nlms: []\n", ["conf/ladder/no_models.yaml", "lms"]),
+}
+"""Name of a ladder → its file, and what the message says."""
+EACH = """
+import sys
+from pipeline import ladder
+for name in sys.argv[1:]:
+    sys.argv = ["ladder", name]
+    try:
+        ladder.main()
+    except SystemExit as end:
+        print("=====", name, end.code, file=sys.stderr)
+"""
+
+
+def test_a_ladder_that_cannot_be_is_refused(project: Path) -> None:
+    """One after the other in one process, which takes seconds to start."""
+    files = {name: project / "conf" / "ladder" / f"{name}.yaml" for name in WRONG}
+    outputs = {}
+    for name, (text, _) in WRONG.items():
+        if text:
+            files[name].write_text(text)
+    output = run(project, sys.executable, "-c", EACH, *WRONG)
+    for name, file in files.items():
+        file.unlink(missing_ok=True)
+        outputs[name], end, output = output.partition(f"===== {name} 2\n")
+        assert end, outputs[name]
+    for name, (_, parts) in WRONG.items():
+        assert all(part in outputs[name] for part in parts) and "Traceback" not in outputs[name], outputs[name]
+        assert not (project / "ladders" / name).exists()
 
 
 def test_several_ladders_run_one_after_the_other(
