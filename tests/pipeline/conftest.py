@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from pipeline.runs import main
 from pipeline.settings import run_folder
-from pipeline.tracking import fingerprint, store
+from pipeline.tracking import fingerprint
 
 
 class FakeJob:
@@ -27,12 +29,12 @@ class FakeJob:
 
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database that MLflow has made: making one takes seconds, copying it nothing."""
+    """The database that `python -m pipeline.runs prepare` makes: making it takes seconds, copying it nothing."""
     folder = tmp_path_factory.mktemp("store")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fingerprint, "ROOT", folder)
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        store.prepare()
+        assert CliRunner().invoke(main, ["prepare"]).exit_code == 0
     return folder / "mlflow.db"
 
 
