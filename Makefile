@@ -61,7 +61,7 @@ marked = $$(grep -rl --include='test_*.py' 'mark\.$(1)\b' tests)
 
 .PHONY: test
 test: setup ## set up, then run all tests
-	@pytest -n auto --dist loadfile --no-loadscope-reorder -m "not long and not full and not cluster and not browser"
+	@pytest -n auto --dist loadfile --no-loadscope-reorder --ignore=tests/browser -m "not long and not full and not cluster"
 
 .PHONY: test-long
 test-long: setup ## every command of the README, your own text through the DAG, lock files against the index; tests repeated for every rung
