@@ -19,7 +19,6 @@ from langladder.experiments.statistics import (
     gated,
     of_shares,
     some,
-    wilson,
 )
 
 
@@ -52,9 +51,11 @@ def test_seeds_and_texts_have_the_variance_and_the_freedom_of_welchs_test() -> N
 
 @pytest.mark.parametrize(("right", "count"), [(0, 20), (7, 20), (20, 20), (199, 200)])
 def test_the_interval_of_a_share_is_wilsons(right: int, count: int) -> None:
-    theirs = stats.binomtest(right, count).proportion_ci(method="wilson")
-    assert wilson(right / count, count) == pytest.approx([theirs.low, theirs.high])
-    assert wilson(0.5, 0) == (0.5, 0.5)
+    """Beside a fixed level; at a confidence of its own."""
+    for confidence in (0.95, 0.99):
+        theirs = stats.binomtest(right, count).proportion_ci(confidence, method="wilson")
+        found = of_shares((right / count, count), (0.5, 0), confidence)
+        assert (found.low, found.high) == pytest.approx((theirs.low - 0.5, theirs.high - 0.5), abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -35,16 +35,17 @@ Z = 1.959964
 """The 97.5 % quantile of the normal distribution."""
 
 
-def share_interval(right: float, total: float) -> Interval | None:
+def share_interval(right: float, total: float, z: float = Z) -> Interval | None:
     """The interval of a share, (low, high), by Wilson; None where the total is 0.
 
     Args:
         right, total: numbers of items. Items that share words are taken as independent.
+        z: the quantile of the normal distribution; 95 % unless set.
     """
     if total == 0:
         return None
-    p, z2 = right / total, Z * Z
-    centre, half = p + z2 / (2 * total), Z * sqrt(p * (1 - p) / total + z2 / (4 * total * total))
+    p, z2 = right / total, z * z
+    centre, half = p + z2 / (2 * total), z * sqrt(p * (1 - p) / total + z2 / (4 * total * total))
     low, high = ((centre + side) / (1 + z2 / total) for side in (-half, half))
     return round(max(0.0, low), 6), round(min(1.0, high), 6)
 

@@ -132,8 +132,11 @@ def findings(
 def _gain(one: Asked, scoring: str, most: int, blind: float, expects: str) -> tuple[float, tuple[float, float]]:
     """The gain with the most examples, over none or over a blind guess, and its 95 % interval."""
     right = one.by_shots[most].right[scoring]  # (S, N)
-    difference = right - (one.by_shots[0].right[scoring] if expects == "examples help" else blind)
-    return float(difference.mean()), crossed_interval(difference)
+    if expects == "examples help":
+        difference = right - one.by_shots[0].right[scoring]
+        return float(difference.mean()), crossed_interval(difference)
+    low, high = crossed_share_interval(right)  # has a width where all are right, too
+    return float(right.mean()) - blind, (low - blind, high - blind)
 
 
 def _accuracy(shots: Shots, scoring: str) -> float:

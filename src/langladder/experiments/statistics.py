@@ -34,6 +34,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from langladder.evaluation.significance import share_interval
+
 LEAST_SEEDS = 5
 """Minimum number of seeds. With fewer, Student's t is too wide, and the spread is too often small by chance."""
 CONFIDENCE = 0.95
@@ -172,17 +174,6 @@ def from_best(others: Iterable[Difference]) -> Difference:
     return nearest._replace(low=min(one.low for one in found), high=min(one.high for one in found))
 
 
-def wilson(share: float, count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Wilson's interval of a share of `count` items; of 0 items: a fixed level, without width."""
-    if not count:
-        return share, share
-    z2 = normal_quantile(confidence) ** 2
-    # (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n)
-    half = math.sqrt(z2 * (share * (1 - share) / count + z2 / (4 * count**2)))
-    low, high = ((share + z2 / (2 * count) + side) / (1 + z2 / count) for side in (-half, half))
-    return max(0.0, low), min(1.0, high)
-
-
 def of_shares(
     first: tuple[float, int], second: tuple[float, int], confidence: float = CONFIDENCE, seeds: int | None = None
 ) -> Difference:
@@ -191,8 +182,11 @@ def of_shares(
     Args:
         seeds: the number of networks, if the items are their runs; None: items of one model.
     """
-    (p, q), middle = (first[0], second[0]), first[0] - second[0]
-    (low_p, high_p), (low_q, high_q) = (wilson(*side, confidence) for side in (first, second))
+    z, (p, q) = normal_quantile(confidence), (first[0], second[0])
+    (low_p, high_p), (low_q, high_q) = (
+        share_interval(share * count, count, z) or (share, share) for share, count in (first, second)
+    )
+    middle = p - q
     low, high = middle - math.hypot(p - low_p, high_q - q), middle + math.hypot(high_p - p, q - low_q)
     return Difference(middle, low, high, seeds)
 
