@@ -416,7 +416,7 @@ def gathered(values: Sequence[Values], metrics: Iterable[str], parameters: int) 
 def _number(value: float) -> str:
     if not math.isfinite(value):
         return "none"
-    if 0 < abs(value) < 0.001:
+    if LEAST < abs(value) < 0.001:
         return f"{value:.1e}"
     return f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}"
 

@@ -146,7 +146,7 @@ def copied(rnn: float, lstm: float, near: float) -> dict[str, dict[str, dict[str
     """Share right of either at a delay of 100, and of the LSTM at one of 5."""
     rest = {"5": {"right": [0.5] * 5}}
     rows = {"5": {"right": [near] * 5}, "100": {"right": [lstm] * 5}}
-    return {"rnn": rest | {"100": {"right": [rnn] * 5}}, "lstm": rows, "gru": rest, "gpt": rest}
+    return {"rnn": rest | {"100": {"right": [rnn] * 5}}, "lstm": rows, "gpt": rest}
 
 
 def test_the_lstm_of_1997_forgets_nothing() -> None:
