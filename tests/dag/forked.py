@@ -17,6 +17,7 @@ import os
 import pkgutil
 import runpy
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -116,14 +117,19 @@ def serve(folder: Path) -> None:
 
 
 def answer(connection: socket.socket) -> None:
-    """Run one command with the streams and the environment of its caller, and end with the caller."""
+    """Run one command with the streams and the environment of its caller, and be killed with the caller."""
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     for stream, own in enumerate(streams):
         os.dup2(own, stream)
     sys.argv, environment = json.loads(connection.makefile().readline())
     os.environ.clear()
     os.environ.update(environment)
-    Thread(target=lambda: connection.recv(1) or os._exit(1), daemon=True).start()
+
+    def be_killed() -> None:
+        if not connection.recv(1):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Thread(target=be_killed, daemon=True).start()
     code: object = 1
     try:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

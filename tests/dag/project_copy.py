@@ -1,6 +1,7 @@
 """A copy of the project to drive through DVC and Hydra, as users drive it."""
 
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -86,7 +87,29 @@ def copy_project(folder: Path) -> Path:
         if (ROOT / name).is_file() and name != "dvc.lock":
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
+    copy_kernels(ROOT, folder)
     return folder
+
+
+KERNELS = Path("src", "langladder", "kernels")
+
+
+def copy_kernels(source: Path, folder: Path) -> None:
+    """Kernels that were compiled in one project, for its copy, where compiling them takes up to a minute of CPU time.
+
+    Numba names its folder by the path of the code. If it had another name, the copy would compile them again.
+    """
+
+    def named(project: Path, package: str) -> str:
+        code = project / KERNELS / package
+        return f"{code.name}_{hashlib.sha1(str(code).encode()).hexdigest()}"
+
+    for compiled in (source / KERNELS / "__pycache__").glob("kernels-*"):
+        for package in ("", "word2vec"):
+            if (compiled / named(source, package)).is_dir():
+                to = folder / KERNELS / "__pycache__" / compiled.name / named(folder, package)
+                unfinished = shutil.ignore_patterns("*.tmp.*")
+                shutil.copytree(compiled / named(source, package), to, ignore=unfinished, dirs_exist_ok=True)
 
 
 def smallest(folder: Path, **changes: object) -> None:
@@ -138,4 +161,6 @@ def finished_project(factory: pytest.TempPathFactory) -> Path:
             smallest(copy_project(source), **LADDER)
             with_git(source)
             run(source, "env", "OMP_NUM_THREADS=1", sys.executable, FORKED)
-    return Path(shutil.copytree(source, factory.mktemp("project") / "finished", symlinks=True))
+    folder = Path(shutil.copytree(source, factory.mktemp("project") / "finished", symlinks=True))
+    copy_kernels(source, folder)
+    return folder
