@@ -1,12 +1,15 @@
-"""From demonstrations to PPO: a kill in any of the trainings resumes to the same bits; preferences begin anew."""
+"""From demonstrations to PPO: a kill in any of the trainings resumes to the same bits; preferences begin anew.
+
+The jobs run in forks of one process, and the fork is killed; `test_same_result.py` kills a job that DVC has started.
+"""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from killed import checkpoints, kill_when
-from project_copy import FORKED, copy_project, run, smallest
+from project_copy import FORKED, LADDER, finished_project, forking, run, smallest
 
 pytestmark = [pytest.mark.long, pytest.mark.dag, pytest.mark.timeout(1800)]
 
@@ -30,13 +33,13 @@ TRAININGS = {
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = copy_project(tmp_path_factory.mktemp("project"))
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = finished_project(tmp_path_factory)
     nothing: dict[str, object] = {key: [] for key in ("embeddings", "translators", "claims", "probes")}
-    smallest(folder, **nothing, lms=["gpt"], **CHAIN)
-    run(folder, "dvc", "config", "--local", "core.no_scm", "true")
+    smallest(folder, **nothing, lms=["gpt"], data=LADDER["data"], **CHAIN)
     run(folder, "env", "OMP_NUM_THREADS=1", sys.executable, FORKED)
-    return folder
+    with forking(folder):
+        yield folder
 
 
 def again(project: Path, stage: str, folder: Path, there: Callable[[], object]) -> None:
