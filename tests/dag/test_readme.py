@@ -1,13 +1,18 @@
-"""Every command of the README and of docs/comparing.md, in the order of the pages, in one copy of the project."""
+"""Every command of the README and of docs/comparing.md, in the order of the pages, in one copy of the project.
+
+Each starts the processes that it starts for a reader, except `dvc exp run`, which runs most of the jobs several times:
+its jobs run in forks of one process (`forked.py`); those of `dvc repro`, of the queue, of a sweep and of Dask do not.
+"""
 
 import re
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from project_copy import LADDER, finished_project, run, smallest
+from project_copy import LADDER, PATH, finished_project, forking, run, smallest
 
 from pipeline import ROOT
 
@@ -27,13 +32,14 @@ def commands() -> list[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where all has run before, with fewer rungs: those that the pages name."""
     folder = finished_project(tmp_path_factory)
     rungs = {"embeddings": ["skipgram"], "lms": ["lstm", "gpt"], "classifiers": ["textcnn"], "taggers": ["hmm"]}
-    smallest(folder, **LADDER | rungs, claims=[], probes=[])
+    smallest(folder, **LADDER | rungs | {"captioners": []}, claims=[], probes=[])
     run(folder, "git", "commit", "-qam", "fewer rungs")
-    return folder
+    with forking(folder):
+        yield folder
 
 
 def wait_for_the_queue(project: Path) -> str:
@@ -54,7 +60,8 @@ def test_every_command_works(project: Path) -> None:
         if "RUN_ID" in command:
             run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/lstm").split()[0]
             command = [run_id if word == "RUN_ID" else word for word in command]
-        run(project, *command)
+        forked = command[:3] == ["dvc", "exp", "run"] and not {"--queue", "engine=dask"} & {*command}
+        run(project, *([] if forked else ["env", f"PATH={PATH}"]), *command)
         if command[:3] == ["dvc", "queue", "start"]:
             status = wait_for_the_queue(project)
             assert status.count("Success") == 2, status
