@@ -131,5 +131,5 @@ def connected(folder: Path, chosen: params.Choices) -> Iterator[int]:
 def _config(name: str) -> LocalConfig | DaskConfig:
     values = OmegaConf.to_container(OmegaConf.load(params.conf_file("engine", name)), resolve=True)
     with explain(file_of=lambda _: f"conf/engine/{name}.yaml"):
-        found: LocalConfig | DaskConfig = TypeAdapter(AnyEngine).validate_python(values)
-        return found
+        config: LocalConfig | DaskConfig = TypeAdapter(AnyEngine).validate_python(values)
+        return config

@@ -34,9 +34,9 @@ def print_facts(stage: str, facts: Mapping[str, Any]) -> None:
     if skipped := not_read(facts):
         print(f"{stage}: {skipped}")
     for state in ("damaged", "left_out"):
-        for kind, found in facts.get(state, {}).items():
+        for kind, fact in facts.get(state, {}).items():
             name = state.replace("_", " ")
-            print(f"{stage}: {name}: {kind}: {found['count']:,}, the first at {found['first']}")
+            print(f"{stage}: {name}: {kind}: {fact['count']:,}, the first at {fact['first']}")
     for warning in facts.get("warnings", []):
         print(f"{stage}: warning: {warning}")
 

@@ -20,7 +20,7 @@ import yaml
 
 from langladder.experiments.findings import Shown
 from langladder.experiments.page import ClaimPage
-from langladder.faces.python.training import GIVEN
+from langladder.faces.python.training import SIDE_OF_ARGUMENT
 from langladder.faces.report.claims import mark
 from langladder.faces.report.language_models import ladder_plot, sentence_floor
 from langladder.faces.report.numbers import DASH, significant
@@ -84,32 +84,32 @@ def measured() -> dict[str, Measured]:
     from pipeline.tracking.job import TIMED
     from pipeline.tracking.store import by_fingerprint, finished_runs, stored_file
 
-    found = published()
+    results = published()
     pages = [file for family in CLAIM_FAMILIES for file in sorted((MEASURED / family).glob("*.json"))]
     runs = by_fingerprint(finished_runs()) if pages else {}
     for file in pages:
         page = ClaimPage.model_validate(read_json(file))
         if run := next(iter(runs.get(page.fingerprint, [])), None):
             seconds = (run.info.end_time - run.info.start_time) / 1000
-            found[file.stem] = Measured(page=page, timed=stored_file(run.info.run_id, TIMED), seconds=round(seconds))
+            results[file.stem] = Measured(page=page, timed=stored_file(run.info.run_id, TIMED), seconds=round(seconds))
         else:
-            found[file.stem] = Measured(page=page, timed=None, seconds=None)
-    return found
+            results[file.stem] = Measured(page=page, timed=None, seconds=None)
+    return results
 
 
-def claim_table(found: Mapping[str, Measured]) -> str:
+def claim_table(measured_pages: Mapping[str, Measured]) -> str:
     """Every claim of conf/ with its paper and its verdict, in Markdown, in historical order."""
     lines = ["| name | claim | found | figures | s |", "| --- | --- | --- | --- | ---: |"]
     for claims in in_order({family: params.conf_names(family) for family in CLAIM_FAMILIES}).values():
         for name, about in claims.items():
             cells = [f"`{name}`", f"{about.claim} ({about.paper})", "not measured", "", ""]
-            if one := found.get(name):
-                parts = [one.page.findings, *([one.timed] if one.timed else [])]
+            if measured_claim := measured_pages.get(name):
+                parts = [measured_claim.page.findings, *([measured_claim.timed] if measured_claim.timed else [])]
                 outcome = mark(parts)
                 cells[2:] = [
                     f"**{outcome}**" if outcome == "refuted" else outcome,
                     " ".join(map(_sentence, parts)),
-                    "" if one.seconds is None else f"{one.seconds:.0f}",
+                    "" if measured_claim.seconds is None else f"{measured_claim.seconds:.0f}",
                 ]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
@@ -120,14 +120,14 @@ def _sentence(part: Shown) -> str:
     return f"{part.reason + ': ' if part.reason else ''}{part.found}"
 
 
-def difference_table(found: Mapping[str, Measured]) -> str:
+def difference_table(mapping: Mapping[str, Measured]) -> str:
     """Every difference that a verdict rests on, in Markdown; positive where it is in favour of the claim."""
     lines = [
         "| name | compared | difference | 95 % interval | seeds | margin |",
         "| --- | --- | ---: | --- | ---: | ---: |",
     ]
-    for name, one in sorted(found.items()):
-        for part in (one.page.findings, *([one.timed] if one.timed else [])):
+    for name, claim in sorted(mapping.items()):
+        for part in (claim.page.findings, *([claim.timed] if claim.timed else [])):
             for rests in part.rests_on:
                 if rests.mean is None or rests.low is None or rests.high is None:
                     continue
@@ -137,9 +137,9 @@ def difference_table(found: Mapping[str, Measured]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def means_table(one: Measured) -> str:
+def means_table(claim: Measured) -> str:
     """The table of a claim, in Markdown."""
-    part = one.page.findings
+    part = claim.page.findings
     lines = [part.columns, ["---"] * len(part.columns)]
     lines += [
         [cell if isinstance(cell, str) else DASH if cell is None else significant(cell) for cell in row]
@@ -148,23 +148,25 @@ def means_table(one: Measured) -> str:
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
-def with_claims(page: str, found: Mapping[str, Measured]) -> str:
+def with_claims(page: str, mapping: Mapping[str, Measured]) -> str:
     """A page with the generated parts about claims: their table, their differences, the means of single ones."""
-    for section, content in (("claims", claim_table(found)), ("differences", difference_table(found))):
+    for section, content in (("claims", claim_table(mapping)), ("differences", difference_table(mapping))):
         page = fill(page, section, content)
     for name in re.findall(r"<!-- means (\w+) -->", page):
-        page = fill(page, f"means {name}", means_table(found[name]) if name in found else "Not measured.\n")
+        page = fill(page, f"means {name}", means_table(mapping[name]) if name in mapping else "Not measured.\n")
     return page
 
 
 def write_claims() -> None:
     """The pages of claims, and the numbers of their plots."""
-    found = measured()
+    pages = measured()
     for file in (CLAIMS, FOUNDATIONS):
-        write_text(file, with_claims(file.read_text(encoding="utf-8"), found))
-    lines = [f"{json.dumps(name)}: {one.model_dump_json(exclude_defaults=True)}" for name, one in sorted(found.items())]
+        write_text(file, with_claims(file.read_text(encoding="utf-8"), pages))
+    lines = [
+        f"{json.dumps(name)}: {page.model_dump_json(exclude_defaults=True)}" for name, page in sorted(pages.items())
+    ]
     write_text(FOUND, "{\n" + ",\n".join(lines) + "\n}\n")  # one line per claim, for small diffs
-    print(f"document: {CLAIMS.relative_to(ROOT)}, {FOUND.relative_to(ROOT)}: {len(found)} claims measured")
+    print(f"document: {CLAIMS.relative_to(ROOT)}, {FOUND.relative_to(ROOT)}: {len(pages)} claims measured")
 
 
 def write_ladder(name: str) -> None:
@@ -201,7 +203,7 @@ def rung_settings() -> dict[str, dict[str, Any]]:
     `sizes`: size → a rung, as `family.rung` → the settings that differ from small, by dotted keys.
     """
     small = _at_size(SMALL)
-    found: dict[str, dict[str, Any]] = {"sizes": {}}
+    sizes: dict[str, dict[str, Any]] = {"sizes": {}}
     for size in params.conf_names("size"):
         parts = _at_size(size)
         differing = {
@@ -210,8 +212,8 @@ def rung_settings() -> dict[str, dict[str, Any]]:
             for name, value in values.items()
             if (changes := _differing(value, parts[part][name]))
         }
-        found["sizes"][size] = differing
-    return small | found
+        sizes["sizes"][size] = differing
+    return small | sizes
 
 
 def _at_size(size: str) -> dict[str, dict[str, Any]]:
@@ -221,33 +223,33 @@ def _at_size(size: str) -> dict[str, dict[str, Any]]:
     from pipeline.settings.compose import Compositions, conf_folder
 
     listed = {families()[family].listed: _as_listed(family) for family in TRAINED_IN_PYTHON}
-    own = {SIDES[side].group: SIDES[side].own for side in GIVEN.values()}
-    found: dict[str, dict[str, Any]] = {}
+    own = {SIDES[side].group: SIDES[side].own for side in SIDE_OF_ARGUMENT.values()}
+    settings: dict[str, dict[str, Any]] = {}
     with initialize_config_dir(conf_folder(), version_base="1.3"):
         compositions = Compositions.prepared(params.usual(own | listed | {"size": size}))
         whole = compositions.everything
-        for side in GIVEN.values():
+        for side in SIDE_OF_ARGUMENT.values():
             source = {key: value for key, value in whole[SIDES[side].group]["source"].items() if key != "path"}
-            found[side] = {"source": source} | ({"clean": whole["clean"][side]} if side in whole["clean"] else {})
+            settings[side] = {"source": source} | ({"clean": whole["clean"][side]} if side in whole["clean"] else {})
             if SIDES[side].tokenized:
-                found[side]["tokenizer"] = whole["tokenizer"]
+                settings[side]["tokenizer"] = whole["tokenizer"]
             if side == "text":
-                found[side]["words"] = whole["words"]
+                settings[side]["words"] = whole["words"]
             if side == "parallel":
-                found[side]["shared_tokenizer"] = whole["shared_tokenizer"]
+                settings[side]["shared_tokenizer"] = whole["shared_tokenizer"]
         for family in TRAINED_IN_PYTHON:
-            found[family] = {name: compositions.rung(family, name) for name in params.conf_names(family)}
-    return found
+            settings[family] = {name: compositions.rung(family, name) for name in params.conf_names(family)}
+    return settings
 
 
 def _differing(value: Any, other: Any, above: str = "") -> dict[str, Any]:
     """Dotted key → the other value, where two values differ."""
     if not isinstance(value, dict) or not isinstance(other, dict):
         return {} if value == other else {above: other}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key in value:
-        found |= _differing(value[key], other[key], f"{above}.{key}" if above else key)
-    return found
+        values |= _differing(value[key], other[key], f"{above}.{key}" if above else key)
+    return values
 
 
 def _as_listed(family: str) -> Any:

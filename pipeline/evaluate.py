@@ -28,8 +28,8 @@ from pipeline.tracking.job import tracked_job
 @family_stage
 def main(stage: Stage, job: FamilyJob, out: Path) -> None:
     own = Path("models") / stage.family_name / job.name
-    found = [evaluate(stage, one, folder) for folder, one in trainings(job, own)]
-    page, table = joined([one.page for one in found]), found[0].predictions
+    results = [evaluate(stage, values, folder) for folder, values in trainings(job, own)]
+    page, table = joined([result.page for result in results]), results[0].predictions
     write_page(out, stage.family_name, stage.name, page)
     if table is not None:
         stem = output(out, "reports/rungs", stage.family_name, page.name)
@@ -42,11 +42,11 @@ def evaluate(stage: Stage, job: FamilyJob, folder: Path) -> Evaluated:
     family = families()[stage.family_name]
     rung: Any = job.rung
     with tracked_job(stage.name, job, {"model": folder} | family.evaluation_inputs(rung, job)) as work:
-        found = family.evaluate(rung, job, folder)
-        work.run.test_scores(folder, found.page.figures() if found.scores is None else found.scores)
-        work.run.metrics(found.costs)
-    print(f"{stage.name} {rung.name}{'' if folder.name == rung.name else f', training {folder.name}'}: {found.message}")
-    return found
+        page = family.evaluate(rung, job, folder)
+        work.run.test_scores(folder, page.page.figures() if page.scores is None else page.scores)
+        work.run.metrics(page.costs)
+    print(f"{stage.name} {rung.name}{'' if folder.name == rung.name else f', training {folder.name}'}: {page.message}")
+    return page
 
 
 def write_page(out: Path, family: str, stage: str, page: Page, *, without: Excluded | None = None) -> None:

@@ -123,7 +123,7 @@ def every_rung(chosen: params.Choices) -> params.Choices:
     if chosen.model_dump()["labels"] == "microworld":
         listed["labels"] = WITH_TREES
     for name, family in families().items():
-        bases = {rung: titles.own_growth(name, rung) for rung in described[name]} if family.bases else None
+        bases = {rung: titles.default_base(name, rung) for rung in described[name]} if family.bases else None
         listed[family.listed] = list(described[name]) if bases is None else bases
     return chosen.model_copy(update=listed)
 

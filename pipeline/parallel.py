@@ -88,7 +88,7 @@ def reason(error: BaseException) -> str:
     chain = [error]
     while chain[-1].__cause__ is not None:
         chain.append(chain[-1].__cause__)
-    message = ": ".join(" ".join(str(one).split()) for one in chain)
+    message = ": ".join(" ".join(str(error).split()) for error in chain)
     if "acquire lock" not in message:
         return message
     with suppress(OSError, ValueError):  # the file contains the holder's process number
@@ -108,11 +108,11 @@ def modified_outputs(status: Mapping[str, object]) -> list[str]:
 
 def out_of_date(needs: Needs, changed: set[str]) -> set[str]:
     """The jobs that have changed, and everything that depends on them."""
-    found = changed & set(needs)
+    jobs = changed & set(needs)
     for job in TopologicalSorter(needs).static_order():
-        if needs[job] & found:
-            found.add(job)
-    return found
+        if needs[job] & jobs:
+            jobs.add(job)
+    return jobs
 
 
 def with_needs(needs: Needs, targets: list[str]) -> set[str]:
@@ -121,13 +121,13 @@ def with_needs(needs: Needs, targets: list[str]) -> set[str]:
     Raises:
         InputError: there is no such job.
     """
-    found = {job for job in needs if {job, job.partition("@")[0]} & set(targets)}
-    if unknown := set(targets) - found - {job.partition("@")[0] for job in found}:
+    jobs = {job for job in needs if {job, job.partition("@")[0]} & set(targets)}
+    if unknown := set(targets) - jobs - {job.partition("@")[0] for job in jobs}:
         raise InputError(f"no such job: {', '.join(sorted(unknown))}; there are {', '.join(needs)}")
     for job in reversed(list(TopologicalSorter(needs).static_order())):
-        if job in found:
-            found |= needs[job]
-    return found
+        if job in jobs:
+            jobs |= needs[job]
+    return jobs
 
 
 def steps_until_end(needs: Needs) -> dict[str, int]:
@@ -310,7 +310,7 @@ def repro(targets: list[str]) -> list[str]:
     progress.show()
     chosen = params.load()
     # clearer than DVC's own message about a cycle or a broken link
-    wrong = [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]
+    wrong = [*checks.base_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]
     if wrong := [*checks.linked_outputs(), *wrong]:
         raise combined(wrong)
     needs, todo = find_jobs()

@@ -39,7 +39,7 @@ def main(job: PreferJob, out: Path) -> None:
             ranked = _drawn(job, sides, inputs["model"]) if known(*sides.values()) else _from_files(job, sides)
             for split, rankings in ranked.items():
                 write_rankings(folder / f"{split}.parquet", rankings)
-                figures[split] = {"rankings": len(rankings), "pairs": sum(len(one.pairs()) for one in rankings)}
+                figures[split] = {"rankings": len(rankings), "pairs": sum(len(ranking.pairs()) for ranking in rankings)}
         summary = f"{figures['train']['pairs']:,} training pairs"
     else:
         with atomic_folder(target, OUTPUT) as folder:
@@ -57,25 +57,25 @@ def _drawn(job: PreferJob, sides: dict[str, list[Dialogue]], folder: Path) -> di
     from langladder.text.labelled.templates import ChatTemplate
 
     model, tokenizer = read_instructed(folder)
-    found = {}
+    rankings = {}
     for number, (split, dialogues_of_split) in enumerate(sides.items()):
         seed = job.seed + 1000 * number
         drawn = sampled(model, ChatTemplate(tokenizer), dialogues_of_split, job.preferences, seed)
         noise = job.preferences.noise if split in NOISY else NoiseConfig()
-        found[split] = preferences(drawn, gold_rewards, noise, seed)
-    return found
+        rankings[split] = preferences(drawn, gold_rewards, noise, seed)
+    return rankings
 
 
 def _from_files(job: PreferJob, sides: dict[str, list[Dialogue]]) -> dict[str, list[Ranking]]:
     """The pairs of chosen and rejected responses in the dialogues, for every split."""
-    found = {split: rankings_of(dialogues_of_split) for split, dialogues_of_split in sides.items()}
-    if not found["train"]:
+    rankings = {split: rankings_of(dialogues_of_split) for split, dialogues_of_split in sides.items()}
+    if not rankings["train"]:
         raise InputError(
             f"data/preferences/{job.name}: your instructions have no field `rejected`, and there is no gold "
             "judge for them; give files with chosen and rejected (params.yaml: paths.instructions), or list no rung "
             "that reads preferences"
         )
-    return found
+    return rankings
 
 
 if __name__ == "__main__":

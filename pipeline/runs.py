@@ -87,10 +87,10 @@ def artefact(run_id: str) -> None:
         raise click.ClickException(f"no run {run_id!r} in {store.public_uri()}") from error
     artefacts = provenances(ROOT)
     tags = (run.data.tags.get(name, "") for name in ("fingerprint", "model_fingerprint"))
-    found = next((artefacts[tag] for tag in tags if tag in artefacts), None)
-    if found is None:
+    path = next((artefacts[tag] for tag in tags if tag in artefacts), None)
+    if path is None:
         raise click.ClickException(f"no artefact of run {run_id} here (overwritten, or never made in this checkout)")
-    click.echo(found.relative_to(ROOT))
+    click.echo(path.relative_to(ROOT))
 
 
 @main.command("register")

@@ -23,8 +23,8 @@ def main(job: TokenizeJob, out: Path) -> None:
     clean, folder = Path("data/clean") / job.side, output(out, "data/tokens", job.side)
     with atomic_folder(folder, OUTPUT) as temporary:
         report = tokenize_side(job.side, clean, job.tokenizer, temporary, shared=job.shared_tokenizer)
-    for one in (report, report.get("source", {}), report.get("target", {})):
-        for warning in one.get("warnings", []):
+    for side_report in (report, report.get("source", {}), report.get("target", {})):
+        for warning in side_report.get("warnings", []):
             print(f"tokenize: warning: {warning}")
     write_json(output(out, "metrics/tokenize", job.side, ending=".json"), report)
     tokens = report["splits"]["train"]

@@ -27,11 +27,11 @@ from pipeline.tracking.job import tracked_job
 def main(stage: Stage, job: FamilyJob, out: Path) -> None:
     family = stage.family_name
     own = output(out, "models", family, job.name)
-    found = [train(stage, one, out, folder) for folder, one in trainings(job, own)]
-    texts = found[0].get("train_texts")
+    results = [train(stage, values, out, folder) for folder, values in trainings(job, own)]
+    texts = results[0].get("train_texts")
     parts = part_trainings(job, own, texts if isinstance(texts, int) else 0)
-    for folder, one in chain(fold_trainings(job, own), parts):
-        train(stage, one, out, folder)
+    for folder, values in chain(fold_trainings(job, own), parts):
+        train(stage, values, out, folder)
 
 
 def train(stage: Stage, job: FamilyJob, out: Path, folder: Path) -> Mapping[str, object]:

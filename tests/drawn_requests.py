@@ -23,7 +23,7 @@ def answered_as_described(app: FastAPI, change: Callable[[str, dict[str, Any]], 
     wanted += [checks.response_schema_conformance, *([checks.negative_data_rejection] if strict else [])]
     paths = set()
     described = schemathesis.openapi.from_asgi("/openapi.json", app)
-    for operation in (found.ok() for found in described.get_all_operations()):
+    for operation in (operation.ok() for operation in described.get_all_operations()):
         paths.add(operation.path)
         modes = schemathesis.GenerationMode
         for mode in modes if list(operation.body) else [modes.POSITIVE]:

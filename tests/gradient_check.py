@@ -62,8 +62,8 @@ def check(name: str, network: nn.Module, *, entries: int = 5, seed: int = 0) -> 
     """
     network.double().train()
     with exact():
-        found = compare(network, lambda: cast(Network, network).trial_loss(ROWS, LENGTH), entries=entries, seed=seed)
-    error, where, count = found
+        result = compare(network, lambda: cast(Network, network).trial_loss(ROWS, LENGTH), entries=entries, seed=seed)
+    error, where, count = result
     return Checked(name, sum(p.numel() for p in network.parameters()), count, error, where)
 
 
@@ -140,14 +140,14 @@ def exact() -> Iterator[None]:
 
 def kinds() -> dict[str, type[nn.Module]]:
     """Name → class of every network that a rung may be: whole, with settings, in `models` or `embeddings`."""
-    found: dict[str, type[nn.Module]] = {}
+    result: dict[str, type[nn.Module]] = {}
     for package in (models, embeddings):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             for name, kind in vars(importlib.import_module(module.name)).items():
                 own = inspect.isclass(kind) and kind.__module__ == module.name and issubclass(kind, nn.Module)
                 if own and not inspect.isabstract(kind) and _settings(kind) is not None:
-                    found[name] = kind
-    return dict(sorted(found.items()))
+                    result[name] = kind
+    return dict(sorted(result.items()))
 
 
 def _settings(kind: type) -> type[Config] | None:

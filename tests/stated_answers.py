@@ -18,7 +18,7 @@ class Says(Classifier):
         self.probabilities, self.labels, self.multi_label = np.array(probabilities), list(labels), multi_label
 
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
-        return np.log(self.probabilities[[int(one.text.split()[0]) for one in examples]])
+        return np.log(self.probabilities[[int(example.text.split()[0]) for example in examples]])
 
     def number_of_parameters(self) -> int:
         return 0

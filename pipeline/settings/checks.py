@@ -38,16 +38,16 @@ FEW = 12  # up to this many names are all listed; of more, only the nearest
 def name_problems(chosen: params.Choices) -> list[str]:
     """Names in params.yaml that do not exist or occur twice, one line each."""
     groups = (*params.GROUPS, *params.LIGHTNING)
-    found = [line for group in groups for name in chosen.files(group) for line in _unknown(group, group, name)]
+    lines = [line for group in groups for name in chosen.files(group) for line in _unknown(group, group, name)]
     for group, family in families().items():
         key, listed = family.listed, chosen.rungs(group)
-        found += [line for name in dict.fromkeys(listed) for line in _unknown(key, group, name)]
+        lines += [line for name in dict.fromkeys(listed) for line in _unknown(key, group, name)]
         twice = sorted({name for name in listed if listed.count(name) > 1})
-        found += [
+        lines += [
             f"{key}: {name!r} is listed {listed.count(name)} times; once is enough: params.yaml" for name in twice
         ]
-        found += [line for name in chosen.changes(group) for line in _unknown(f"{group} (changes)", group, name)]
-    return found
+        lines += [line for name in chosen.changes(group) for line in _unknown(f"{group} (changes)", group, name)]
+    return lines
 
 
 def unused(chosen: params.Choices) -> list[str]:
@@ -64,7 +64,7 @@ def seeds_in_folds(chosen: params.Choices) -> list[str]:
     """The rungs that `folds` trains once per fold, so that `seeds` does not train them again."""
     if chosen.folds == 1 or chosen.seeds == 1:
         return []
-    folded = [one.listed for one in families().values() if issubclass(one.rung(), FoldedRung)]
+    folded = [family.listed for family in families().values() if issubclass(family.rung(), FoldedRung)]
     listed = [key for key in folded if getattr(chosen, key)]
     if not listed:
         return []
@@ -91,20 +91,20 @@ def bad_groups(chosen: params.Choices) -> list[str]:
 
 def on_command_line(arguments: Sequence[str]) -> list[str]:
     """Missing names in overrides such as `lm=lstm,gpt`; Hydra's own functions (`glob(*)`) are not checked."""
-    found = []
+    problems = []
     for argument in arguments:
         if re.match(r"\+*plugins[=.]", argument):
-            found.append(
+            problems.append(
                 f"{argument}: plugins define what can be chosen, so they belong into params.yaml "
                 "(plugins: [my_package]), not on the command line"
             )
         if match := re.fullmatch(r"\+*(\w+)=\[?([\w./\\,-]+)\]?", argument):
             group, value = match.groups()
             if params.conf_names(group):
-                found += [
+                problems += [
                     line for name in value.split(",") for line in _unknown(group, group, name, "on the command line")
                 ]
-    return found
+    return problems
 
 
 def top_keys() -> set[str]:
@@ -116,19 +116,19 @@ def top_keys() -> set[str]:
 
 def conf_problems() -> list[str]:
     """Files of conf/ that are not YAML, have duplicate keys, or an invalid name."""
-    found = []
+    problems = []
     for file in [file for folder in params.conf_folders() for file in sorted(folder.rglob("*.yaml"))]:
         if file.name.startswith("."):
             continue
         try:
             checked_name(file.stem)
         except ValueError as error:
-            found.append(f"{display_path(file)}: {file.stem!r} cannot be a name: {error}; rename the file")
+            problems.append(f"{display_path(file)}: {file.stem!r} cannot be a name: {error}; rename the file")
         try:
             read_yaml(file)
         except InputError as error:
-            found += str(error).splitlines()
-    return found
+            problems += str(error).splitlines()
+    return problems
 
 
 def other_version() -> list[str]:
@@ -156,8 +156,8 @@ def _unknown(key: str, group: str, name: str, where: str = "in params.yaml") -> 
     if name in names:
         return []
     near = get_close_matches(name.rpartition("/")[2], names, n=3, cutoff=0.5)
-    beside = [one for one in families().values() if one.group == folder]
-    other = [one for one in beside if name in params.conf_names(one.name)]
+    beside = [family for family in families().values() if family.group == folder]
+    other = [entry for entry in beside if name in params.conf_names(entry.name)]
     if other:
         say = f"it is a rung of {other[0].name}, listed in {other[0].listed}; all: conf/{folder}/"
     elif near:
@@ -182,24 +182,26 @@ def bases(chosen: Choices) -> dict[str, str]:
     return {f"{family}/{name}": base for family in families() for name, base in chosen.bases(family).items()}
 
 
-def growth_problems(chosen: Choices) -> list[str]:
+def base_problems(chosen: Choices) -> list[str]:
     """Bases that are not listed or of an unsuitable family, cycles, and missing inputs."""
     copied = "; copy it here first (langladder copy)"
-    found = [
+    problems = [
         f"given.{name}: {path!r} is not a folder{copied * is_url(path)}: params.yaml" for name, path in _missing(chosen)
     ]
-    found += [line for rung, base in bases(chosen).items() for line in _unfit(chosen, rung, base)]
+    problems += [line for rung, base in bases(chosen).items() for line in _unfit(chosen, rung, base)]
     for family in families():
-        found += [line for name, reads in chosen.reads(family).items() for line in _unread(chosen, family, name, reads)]
+        problems += [
+            line for name, reads in chosen.reads(family).items() for line in _unread(chosen, family, name, reads)
+        ]
     try:
         TopologicalSorter({rung: {base} for rung, base in bases(chosen).items()}).prepare()
     except CycleError as error:
         ring = " → ".join(reversed(error.args[1]))
         key = families()[error.args[1][0].partition("/")[0]].listed
-        found.append(
+        problems.append(
             f"{key}: rungs start from each other in a cycle, {ring}; give one of them another base: params.yaml"
         )
-    return found
+    return problems
 
 
 def _missing(chosen: Choices) -> list[tuple[str, str]]:
@@ -223,10 +225,10 @@ def _unread(chosen: Choices, family: str, name: str, reads: str) -> Iterator[str
     """Additional inputs of a rung that do not exist and that no job makes."""
     beside = families()[family].beside
     key = f"{families()[family].listed}.{name}.reads: {reads!r}"
-    folder = next((one for one in beside if reads == one or reads.startswith(f"{one}/")), None)
+    folder = next((name for name in beside if reads == name or reads.startswith(f"{name}/")), None)
     wanted = reads.removeprefix(f"{folder}/") if folder else ""
     if folder is None or (reads == folder) == bool(beside[folder]):
-        allowed = ", ".join(f"{one}/…" if of else one for one, of in beside.items())
+        allowed = ", ".join(f"{name}/…" if of else name for name, of in beside.items())
         yield f"{key}: a rung of {family} must read one of {allowed}; change it in params.yaml"
     elif beside[folder] and wanted not in chosen.rungs(beside[folder]):
         listed = families()[beside[folder]].listed
@@ -235,22 +237,22 @@ def _unread(chosen: Choices, family: str, name: str, reads: str) -> Iterator[str
 
 def misfits(chosen: Choices, rung: RungValues) -> list[str]:
     """Rungs that cannot start from their bases: another tokenizer or architecture. Others report other errors."""
-    found = []
+    problems = []
     for rung_path, base in bases(chosen).items():
         (own, name), (family, wanted) = rung_path.split("/"), base.split("/")
         key = f"{families()[own].listed}.{name}.base: {base!r}"
         if family == IMPORTED and name in chosen.rungs(own) and wanted in chosen.given:
-            found += _imported_misfits(chosen.given[wanted], own, rung(own, name), f"{key} ({chosen.given[wanted]})")
+            problems += _imported_misfits(chosen.given[wanted], own, rung(own, name), f"{key} ({chosen.given[wanted]})")
         if name not in chosen.rungs(own) or family not in families() or wanted not in chosen.rungs(family):
             continue
         speaks, spoken = families()[own].tokens, families()[family].tokens
         if speaks and spoken and speaks != spoken:
-            found.append(f"{key} has another tokenizer ({spoken}, not {speaks}); change it in params.yaml")
+            problems.append(f"{key} has another tokenizer ({spoken}, not {speaks}); change it in params.yaml")
             continue
         with suppress(InputError, HydraException):
             if why := families()[own].base_problem(rung(own, name), rung(family, wanted)):
-                found.append(f"{key}: {why}; change it in params.yaml, or {params.display_file(own, name)}")
-    return found
+                problems.append(f"{key}: {why}; change it in params.yaml, or {params.display_file(own, name)}")
+    return problems
 
 
 def _imported_misfits(path: str, own: str, settings: Values, key: str) -> list[str]:
@@ -312,4 +314,4 @@ def broken_links(paths: Mapping[str, str]) -> list[str]:
 def _links(path: Path) -> list[Path]:
     """The links at or below a path."""
     below = (Path(folder, name) for folder, folders, files in os.walk(path) for name in sorted([*folders, *files]))
-    return [one for one in (path, *below) if one.is_symlink()]
+    return [entry for entry in (path, *below) if entry.is_symlink()]

@@ -59,12 +59,12 @@ def prepare(chosen: params.Choices, left_out: Sequence[str] = ()) -> None:
     """
     store = ConfigStore.instance()
     known = {name: params.conf_names(name) for name in families()}
-    for one in families().values():
-        for name in known[one.name] if one.group != one.name else ():
-            store.store(name, {"defaults": [{f"/{one.group}@_here_": name}]}, group=one.name)
+    for entry in families().values():
+        for name in known[entry.name] if entry.group != entry.name else ():
+            store.store(name, {"defaults": [{f"/{entry.group}@_here_": name}]}, group=entry.name)
     first = {
-        name: one.default if one.default in known[name] else known[name][0]
-        for name, one in families().items()
+        name: family.default if family.default in known[name] else known[name][0]
+        for name, family in families().items()
         if known[name]
     }
     defaults = [{family: name} for family, name in first.items()]
@@ -128,8 +128,8 @@ class Compositions:
         config = None
         for first in range(0, len(listed), MANY):
             with suppress(HydraException):  # `raw` composes each of these alone, to say which one is wrong
-                config, found = _compose(listed[first : first + MANY], chosen)
-                self._raw |= found
+                config, rungs = _compose(listed[first : first + MANY], chosen)
+                self._raw |= rungs
         self.config = config or _compose([], chosen)[0]
         self.everything = plain(self.config, without=(*families(), "rungs"))
 
@@ -227,11 +227,11 @@ def _compose(rungs: Sequence[Rung], chosen: params.Choices) -> tuple[DictConfig,
         if name in chosen.merged(family):
             overrides.append(f"+{CHANGES}/{family}@{package}={quote(name)}")
     config = compose("config", overrides)
-    found = {rung: OmegaConf.select(config, package) for rung, package in packages.items()}
-    for (family, _), raw in found.items():
+    results = {rung: OmegaConf.select(config, package) for rung, package in packages.items()}
+    for (family, _), raw in results.items():
         if family in config:  # a file of conf/debug changes all rungs of a family
             raw.merge_with(config[family])
-    return config, found
+    return config, results
 
 
 def quote(name: str) -> str:
@@ -254,7 +254,7 @@ def quoted(override: str) -> str:
     return f"{key}={','.join(name if name.isascii() else quote(name) for name in names)}"
 
 
-def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Values]:
+def resolve(chosen: params.Choices, names: Sequence[str] = ()) -> dict[str, Values]:
     """Checked settings of every job, keyed `<stage>/<job>`.
 
     Args:
@@ -263,12 +263,12 @@ def resolve(chosen: params.Choices, found: Sequence[str] = ()) -> dict[str, Valu
     Raises:
         InputError: every problem of every job, one per line.
     """
-    problems = [*found, *checks.other_version(), *checks.name_problems(chosen)]
+    problems = [*names, *checks.other_version(), *checks.name_problems(chosen)]
     if unreadable := checks.conf_problems():
         raise combined([*problems, *unreadable], params.uncommitted())
     checks.warn([*checks.unused(chosen), *checks.seeds_in_folds(chosen)] if not problems else ())
     left_out = checks.bad_groups(chosen)
-    problems += [*checks.growth_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]
+    problems += [*checks.base_problems(chosen), *checks.broken_links(chosen.paths.model_dump())]
     problems += checks.linked_outputs()
     chosen = checks.known(chosen)
     try:
@@ -347,8 +347,8 @@ def rung_values(
     """
     change = chosen.changes(family).get(values["name"], {})
     for group, key in INSTEAD.items():
-        of_rung = any(f"{one}.".startswith(f"{family}.training.{key}.") for one in typed)
-        of_params = key in (change.get("training") or {}) and not any(one.split(".")[0] == group for one in typed)
+        of_rung = any(f"{entry}.".startswith(f"{family}.training.{key}.") for entry in typed)
+        of_params = key in (change.get("training") or {}) and not any(key.split(".")[0] == group for key in typed)
         if everything[group] and "training" in values and not of_rung and not of_params:
             values["training"][key] = everything[group]
     if "year" not in change:  # for the report only, from the rung's file
@@ -359,7 +359,7 @@ def rung_values(
 def _computed(key: str, name: str, everything: Values, chosen: params.Choices, rung: RungValues) -> object:
     """A setting that belongs to no rung: of the composition, or derived from it."""
     side = everything["side"]
-    allowed = [one for one in SIDES if key != "clean" or one in everything["clean"]]
+    allowed = [side for side in SIDES if key != "clean" or side in everything["clean"]]
     if side not in allowed:
         raise InputError(f"side: {side!r} is not allowed: {', '.join(allowed)}; change it on the command line")
     match key:
@@ -391,15 +391,15 @@ def _computed(key: str, name: str, everything: Values, chosen: params.Choices, r
             return titles.titles_of(chosen, rung)
         case "countings":
             counted = (
-                family.counting(rung(key, one)) for key, family in families().items() for one in chosen.rungs(key)
+                family.counting(rung(key, name)) for key, family in families().items() for name in chosen.rungs(key)
             )
-            found = {counting.key: counting.model_dump(mode="json") for counting in counted if counting}
-            return [found[key] for key in sorted(found)]
+            result = {counting.key: counting.model_dump(mode="json") for counting in counted if counting}
+            return [result[key] for key in sorted(result)]
         case "family":
             return name
         case "inputs":
-            read = {one: _inputs(name, rung(name, one), everything["paths"]) for one in chosen.rungs(name)}
-            return {one: sorted(paths.values()) for one, paths in read.items()}
+            read = {entry: _inputs(name, rung(name, entry), everything["paths"]) for entry in chosen.rungs(name)}
+            return {name: sorted(paths.values()) for name, paths in read.items()}
         case _:
             return everything[key]
 
@@ -410,15 +410,15 @@ def _inputs(family: str, value: Values, paths: Mapping[str, str]) -> dict[str, s
     Raises:
         InputError: an input file that is not among DVC's dependencies.
     """
-    found = families()[family].inputs(value)
-    for name, path in found.items():
+    inputs = families()[family].inputs(value)
+    for name, path in inputs.items():
         if name in paths and path != paths[name]:
             key = next((key for key, value in flat(value).items() if value == path), name)
             raise InputError(
                 f"{family}.{key}: {path!r}, but params.yaml: paths.{name} is {paths[name]!r}; set both to the same "
                 "path, so that DVC runs the rung again when the file changes"
             )
-    return found
+    return inputs
 
 
 def _checked_filter(value: Values, folder: str) -> Values:

@@ -82,12 +82,12 @@ def near(key: str, known: Collection[str]) -> str:
     Compares keys at the same level first, then keys with the same ending, then all keys by their last part.
     """
     parent, _, last = key.rpartition(".")
-    beside = [one.rpartition(".")[2] for one in known if one.rpartition(".")[0] == parent]
-    found = [".".join(filter(None, [parent, one])) for one in get_close_matches(last, beside, n=3, cutoff=0.7)]
-    found = found or [one for one in known if one.endswith(f".{key}")]
-    for similar in get_close_matches(last, {one.rpartition(".")[2] for one in known}, n=1, cutoff=0.8):
-        found = found or [one for one in known if one.rpartition(".")[2] == similar]
-    return f"; the nearest: {', '.join(dict.fromkeys(found[:3]))}" if found else ""
+    beside = [name.rpartition(".")[2] for name in known if name.rpartition(".")[0] == parent]
+    results = [".".join(filter(None, [parent, name])) for name in get_close_matches(last, beside, n=3, cutoff=0.7)]
+    results = results or [name for name in known if name.endswith(f".{key}")]
+    for similar in get_close_matches(last, {name.rpartition(".")[2] for name in known}, n=1, cutoff=0.8):
+        results = results or [name for name in known if name.rpartition(".")[2] == similar]
+    return f"; the nearest: {', '.join(dict.fromkeys(results[:3]))}" if results else ""
 
 
 def _line(

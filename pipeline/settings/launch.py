@@ -143,8 +143,8 @@ def _monitor(started: list[Process], folder: Path, over: threading.Event) -> Non
                 last = "; ".join(errors[-3:]) or "no word"
                 print(f"process {number} of the training ended with {process.returncode}: {last}", file=sys.stderr)
                 if not over.wait(END):
-                    for one in started:
-                        one.kill()
+                    for entry in started:
+                        entry.kill()
                     os._exit(1)
                 return
 

@@ -70,7 +70,9 @@ def files_of(job: Job, context: Context) -> Files:
         inner = context.resolve(
             {key: body.get("do", body).get(key, []) for key in ("deps", "outs", "metrics", "plots")}
         )
-    deps, *outs = ([one if isinstance(one, str) else next(iter(one)) for one in some] for some in inner.values())
+    deps, *outs = (
+        [entry if isinstance(entry, str) else next(iter(entry)) for entry in some] for some in inner.values()
+    )
     return Files(tuple(deps), tuple(chain.from_iterable(outs)))
 
 
@@ -117,8 +119,8 @@ class Graph:
         """The files of all jobs that a job needs, including itself."""
         if file not in self._before:
             self._before[file] = {file}  # stops at a cycle; `checks` reports it
-            found = {maker for dep in self._deps(self.jobs[file]) for maker in self._made_by(dep)}
-            self._before[file] |= set().union(*map(self.before, found))
+            makers = {maker for dep in self._deps(self.jobs[file]) for maker in self._made_by(dep)}
+            self._before[file] |= set().union(*map(self.before, makers))
         return self._before[file]
 
     def _deps(self, job: Job) -> list[str]:
@@ -152,7 +154,7 @@ def needed(chosen: Choices, graph: Graph) -> Needed:
         rung: sorted({makes[file] for file in before & makes.keys()} & absent.keys())
         for rung, before in of_rung.items()
     }
-    kept = {name: [one for one in chosen.rungs(name) if not lacks.get((name, one))] for name in families()}
+    kept = {name: [rung for rung in chosen.rungs(name) if not lacks.get((name, rung))] for name in families()}
     wanted: set[str] = set().union(*(before for rung, before in of_rung.items() if not lacks[rung]))
     why = {}
     for file, job in graph.jobs.items():
@@ -160,13 +162,15 @@ def needed(chosen: Choices, graph: Graph) -> Needed:
             if sides := lacks[job.stage.family, job.name]:
                 why[file] = absent[sides[0]]
         elif file not in wanted and not {"rungs", "given"} & {*job.stage.keys}:
-            sides = [makes[one] for one in graph.before(file) & makes.keys()]
+            sides = [makes[stage] for stage in graph.before(file) & makes.keys()]
             why[file] = next((absent[side] for side in sides if side in absent), UNREAD)
-    left = {name: [one for one in chosen.rungs(name) if one not in kept[name]] for name in families()}
+    left = {name: [rung for rung in chosen.rungs(name) if rung not in kept[name]] for name in families()}
     if not of_rung:
         why = {file: reason for file, reason in why.items() if reason != UNREAD}
     if not chosen.only:
-        missing = {name: {side for one in names for side in lacks[name, one]} for name, names in left.items() if names}
+        missing = {
+            name: {side for entry in names for side in lacks[name, entry]} for name, names in left.items() if names
+        }
         return Needed(kept, why, [_refusal(name, left[name], sides) for name, sides in missing.items()])
     only, problems = f"only: {', '.join(chosen.only)}", []
     if not any(kept.values()):
@@ -184,7 +188,7 @@ def absent_sides(chosen: Choices) -> dict[str, str]:
 
 def _refusal(family: str, rungs: list[str], sides: set[str]) -> str:
     groups = [side.group for side in SIDES.values() if side.name in sides]
-    none, folders = ", ".join(f"{one}: none" for one in groups), ", ".join(f"conf/{one}/" for one in groups)
+    none, folders = ", ".join(f"{group}: none" for group in groups), ", ".join(f"conf/{group}/" for group in groups)
     return (
         f"{families()[family].listed}: {', '.join(rungs)} cannot be made without data ({none}); remove them from the "
         f"list, choose data from {folders}, or list the data that you have in `only`, to leave them out: params.yaml"

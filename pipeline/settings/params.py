@@ -124,7 +124,7 @@ def objection(key: str, path: str) -> str | None:
         return f"a URL; only {', '.join(READ)} can be URLs: copy it here (langladder copy {path} input/{key})"
     if scheme not in PACKAGES:
         hub = "; for a data set of the Hub set corpus: hub" if scheme == "hf" else ""
-        return f"a URL that DVC cannot track; supported: {', '.join(f'{one}://' for one in PACKAGES)}{hub}"
+        return f"a URL that DVC cannot track; supported: {', '.join(f'{package}://' for package in PACKAGES)}{hub}"
     if scheme.startswith("http") and path.endswith("/"):
         return "a web folder, which has no ETag for DVC to track; give one file, or copy it here (langladder copy)"
     if find_spec(PACKAGES[scheme]) is None:
@@ -163,7 +163,7 @@ _SIDES_PATHS: dict[str, Any] = {
 Paths = create_model("Paths", __base__=OtherPaths, **_SIDES_PATHS)
 
 
-class Growth(Config):
+class BaseChoice(Config):
     """What a rung starts from."""
 
     base: str  # family/rung
@@ -179,7 +179,7 @@ class Growth(Config):
         return value
 
 
-class GrowthBeside(Growth):
+class BaseAndReads(BaseChoice):
     """The same for a rung that reads something else besides its base."""
 
     reads: str  # a folder of the DAG
@@ -265,8 +265,8 @@ class Choices(Config):
 
     def changes(self, family: str) -> Changes:
         """Settings of single rungs of a family, which override their files."""
-        found: Changes = getattr(self, family)
-        return found
+        changes: Changes = getattr(self, family)
+        return changes
 
     def bases(self, family: str) -> dict[str, str]:
         """Rung → the rung (family/name) that it starts from, if the family's rungs have bases."""
@@ -281,11 +281,11 @@ class Choices(Config):
     def merged(self, family: str) -> Changes:
         """Rung → what is merged with its file: its changes, its base and what it reads."""
         listed = {"base": self.bases(family), "reads": self.reads(family)}
-        found = {name: dict(change) for name, change in self.changes(family).items()}
+        changes = {name: dict(change) for name, change in self.changes(family).items()}
         for key, values in listed.items():
             for name, value in values.items():
-                found.setdefault(name, {})[key] = value
-        return {name: change for name, change in found.items() if change}
+                changes.setdefault(name, {})[key] = value
+        return {name: change for name, change in changes.items() if change}
 
     def with_rungs(self, kept: dict[str, list[str]]) -> Self:
         """The same with only these rungs of each family; rungs with bases keep them."""
@@ -304,7 +304,7 @@ def schema() -> type[Choices]:
     fields["corpora"] = (corpora, Field(default_factory=list, max_length=len(ON_REQUEST)))
     fields |= {side.group: (str, ... if side.default is None else side.default) for side in CHOSEN}
     for family in families().values():
-        entry = GrowthBeside if family.beside else Growth
+        entry = BaseAndReads if family.beside else BaseChoice
         kind: Any = dict[str, entry] if family.bases else list[str]  # type: ignore[valid-type]
         fields[family.listed] = (kind, Field(default_factory=dict if family.bases else list))
         fields[family.name] = (Changes, Field(default_factory=dict))
@@ -384,8 +384,8 @@ def load_leniently() -> tuple[Choices | None, list[str]]:
 
 def usual(values: Values) -> Choices:
     """The choices of conf/config.yaml without params.yaml, with some values."""
-    found = {key: value for key, value in _usual().items() if key in schema().model_fields}
-    return schema().model_validate(found | values)
+    results = {key: value for key, value in _usual().items() if key in schema().model_fields}
+    return schema().model_validate(results | values)
 
 
 def _usual() -> Values:
@@ -420,8 +420,8 @@ def _of_corpus(side: Side, values: Values) -> Values:
     """The settings of a corpus in `data`, by their places in its file: a key of the file itself or of its `source`."""
     above = {"kind", "iid", "rows", "source", *side.languages}
     within = {key: value for key, value in values.items() if key not in above and key != "split"}
-    found = {key: value for key, value in values.items() if key in above}
-    return found | ({"source": found.get("source", {}) | within} if within else {})
+    own = {key: value for key, value in values.items() if key in above}
+    return own | ({"source": own.get("source", {}) | within} if within else {})
 
 
 def conf_folders() -> list[Path]:
@@ -477,11 +477,11 @@ def listed_plugins() -> list[str]:
         raw, _ = read_leniently(ROOT / "params.yaml")
     except InputError:
         return []
-    found = []
+    results = []
     for name in (raw.get("plugins") or []) if isinstance(raw, dict) else []:
         with suppress(ValueError, TypeError):
-            found.append(checked_package(name))
-    return found
+            results.append(checked_package(name))
+    return results
 
 
 def plugin_folders() -> list[Path]:

@@ -80,8 +80,8 @@ def declared() -> dict[str, Values]:
     Raises:
         InputError: dvc.yaml cannot be read.
     """
-    found: dict[str, Values] = read_yaml(ROOT / "dvc.yaml")["stages"]
-    return found
+    declared_stages: dict[str, Values] = read_yaml(ROOT / "dvc.yaml")["stages"]
+    return declared_stages
 
 
 def outputs_of(stage: str) -> list[str]:
@@ -99,8 +99,8 @@ def stages() -> dict[str, Stage]:
         InputError: dvc.yaml cannot be read, or a stage loops over a list that belongs to no family.
     """
     read = declared()
-    found = (_stage(name, body) for name, body in read.items())
-    return {stage.name: stage for stage in found if stage}
+    results = (_stage(name, body) for name, body in read.items())
+    return {stage.name: stage for stage in results if stage}
 
 
 def stages_of(module: str) -> dict[str | None, Stage]:
@@ -156,26 +156,26 @@ def _family(stage: str, through: str) -> str:
 
 def jobs(chosen: Choices) -> list[Job]:
     """Every job of the choices, in the order of dvc.yaml."""
-    found = []
+    results = []
     for stage in stages().values():
         if stage.family:
-            found += [Job(stage, rung) for rung in chosen.rungs(stage.family)]
+            results += [Job(stage, rung) for rung in chosen.rungs(stage.family)]
         elif "given" in stage.keys:
-            found += [Job(stage, name) for name in chosen.given]
+            results += [Job(stage, name) for name in chosen.given]
         elif "side" in stage.keys:
-            found += [Job(stage, side) for side in stage.jobs or chosen.corpora]
+            results += [Job(stage, side) for side in stage.jobs or chosen.corpora]
         else:
-            found += [Job(stage, name) for name in stage.jobs]
-    return found
+            results += [Job(stage, name) for name in stage.jobs]
+    return results
 
 
 def resolved(folder: Path, job: str) -> Values:
     """The content of the resolved file of a job (`train_lm@lstm`) in a project's folder; {} if there is none."""
     stage, _, name = job.partition("@")
     file = folder / RESOLVED / stage / f"{name or stage}.yaml"
-    found: Values = read_yaml(file) if file.is_file() else {}
+    values: Values = read_yaml(file) if file.is_file() else {}
     untracked = file.parent / ASIDE / file.name
-    return found | ({ASIDE: read_yaml(untracked)} if untracked.is_file() else {})
+    return values | ({ASIDE: read_yaml(untracked)} if untracked.is_file() else {})
 
 
 def training(settings: Values) -> Values:

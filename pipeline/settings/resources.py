@@ -80,14 +80,14 @@ def engine(job: Config, name: str) -> Iterator[None]:
         yield
         return
     config = config.model_copy(update={"address": where}) if where else config
-    with used(open_engine(config, memory, processors())) as found:
-        if found.dashboard and not where:  # already printed if the jobs share a cluster
-            print(f"{name}: Dask's dashboard: {found.dashboard}")
-        if found.workers < found.requested:
-            few = f"{found.workers} of {found.requested} workers"
+    with used(open_engine(config, memory, processors())) as opened:
+        if opened.dashboard and not where:  # already printed if the jobs share a cluster
+            print(f"{name}: Dask's dashboard: {opened.dashboard}")
+        if opened.workers < opened.requested:
+            few = f"{opened.workers} of {opened.requested} workers"
             print(f"{name}: {few}, because memory: {memory} in params.yaml does not allow more")
         yield
-        peak = found.peak()
+        peak = opened.peak()
     granted = f" of {memory}" if memory else ""
     print(f"{name}: at most {_size(peak)}{granted} in memory")
     if memory and peak > bytes_of(memory):

@@ -112,12 +112,12 @@ class FamilyJob(StageJob, Job):
     @classmethod
     def parts(cls, values: Values) -> dict[str, type[Config]]:
         """The class of the rung, and those of its parts."""
-        found: dict[str, type[Config]] = {}
+        parts: dict[str, type[Config]] = {}
         for family, value in values.items():
             if family in families():
-                found[family] = kind = families()[family].settings(value)
-                found |= {f"{family}.{key}": part(value) for key, part in kind.PARTS.items()}
-        return found
+                parts[family] = kind = families()[family].settings(value)
+                parts |= {f"{family}.{key}": part(value) for key, part in kind.PARTS.items()}
+        return parts
 
     @property
     def name(self) -> str:
@@ -158,8 +158,8 @@ JOBS = {
 
 def job_class(stage: str) -> type[StageJob]:
     """The class of a stage's settings."""
-    found: type[StageJob] = resolve_name(JOBS[plan.stages()[stage].module])
-    return found
+    results: type[StageJob] = resolve_name(JOBS[plan.stages()[stage].module])
+    return results
 
 
 def keys(stage: str, values: Values) -> list[str]:
@@ -276,5 +276,5 @@ def with_unwatched(values: Values) -> Values:
     whole = deepcopy({key: value for key, value in values.items() if key != "aside"})
     for key, value in values.get("aside", {}).items():
         *parts, last = key.split(".")
-        reduce(lambda found, part: found.setdefault(part, {}), parts, whole)[last] = value
+        reduce(lambda result, part: result.setdefault(part, {}), parts, whole)[last] = value
     return whole

@@ -245,8 +245,8 @@ def _check_output(name: str, settings: StageJob, out: Path) -> None:
     for declared in plan.outputs_of(name):
         path = PurePosixPath(re.sub(r"\$\{[^}]+\}", lambda _: job, declared))
         if job or "${" not in declared:
-            found = run_folder.output(out, str(path.parent), path.stem, ending=path.suffix)
-            check_file(found) if path.suffix else check_folder(found, run_folder.OUTPUT)
+            output = run_folder.output(out, str(path.parent), path.stem, ending=path.suffix)
+            check_file(output) if path.suffix else check_folder(output, run_folder.OUTPUT)
 
 
 @contextmanager
@@ -299,9 +299,9 @@ def _origin_of(config: DictConfig, keys: Sequence[str]) -> Callable[[tuple[str, 
     def origin(location: tuple[str, ...]) -> str:
         file = file_of(location)
         own = [".".join(location), *schema.typed_as(location, config.side)]
-        if any(f"{key}.".startswith(f"{one}.") for key in own for one in typed):
+        if any(f"{key}.".startswith(f"{name}.") for key in own for name in typed):
             return errors.TYPED
-        below = [one for one in typed if any(one.startswith(f"{key}.") for key in own)]
+        below = [name for name in typed if any(name.startswith(f"{key}.") for key in own)]
         return f"{errors.TYPED} ({', '.join(below)}) or in {file}" if below else file
 
     return origin
@@ -318,8 +318,8 @@ def _refuse_unread(stage: plan.Stage, typed: Sequence[str], known: list[str]) ->
     """
     tops = {key: re.split(r"[./]", key.rpartition("@")[2])[0] for key in typed}
     allowed = checks.top_keys() - (set(families()) - {stage.family}) | {"hydra"}
-    if found := [_unread(stage, key, known) for key in typed if tops[key] not in allowed]:
-        raise combined(found)
+    if unread := [_unread(stage, key, known) for key in typed if tops[key] not in allowed]:
+        raise combined(unread)
 
 
 def _unread(stage: plan.Stage, key: str, known: list[str]) -> str:
@@ -350,9 +350,9 @@ def _message(name: str, error: Exception) -> str:
 def _known(name: str) -> list[str]:
     """Every key of a stage's settings, for the choices on the command line: the rung, the side, its corpus."""
     stage = plan.stages()[name]
-    typed = {key: value.split(",")[0] for key, _, value in (one.partition("=") for one in sys.argv[1:])}
+    typed = {key: value.split(",")[0] for key, _, value in (argument.partition("=") for argument in sys.argv[1:])}
     with suppress(InputError, HydraException), initialize_config_dir(compose.conf_folder(), version_base="1.3"):
-        groups = {one.group for one in SIDES.values()}
+        groups = {side.group for side in SIDES.values()}
         chosen = params.load().model_copy(update={key: value for key, value in typed.items() if key in groups})
         if stage.family:
             job = typed.get(stage.family, families()[stage.family].default)

@@ -50,7 +50,7 @@ def description(family: str, name: str) -> Description:
         )
 
 
-def own_growth(family: str, name: str) -> params.Growth:
+def default_base(family: str, name: str) -> params.BaseChoice:
     """The base in conf/<family>/<name>.yaml, and what the rung reads in addition.
 
     Raises:
@@ -58,7 +58,7 @@ def own_growth(family: str, name: str) -> params.Growth:
     """
     values = read_yaml(params.conf_file(family, name))
     with explain(file_of=lambda _: params.display_file(family, name), prefix=(family,)):
-        kind = params.GrowthBeside if families()[family].beside else params.Growth
+        kind = params.BaseAndReads if families()[family].beside else params.BaseChoice
         return kind.model_validate({key: value for key, value in values.items() if key in kind.model_fields})
 
 
@@ -83,9 +83,9 @@ def module_of(family: str, values: Values) -> str | None:
 def trained_by(values: Values) -> list[str]:
     """The networks that a claim trains, as its settings name them: those of its variants, else its bases."""
     settings = values.get("settings") or {}
-    bases = [one for one in settings.get("bases") or [] if isinstance(one, str)]
-    variants = [one for one in (settings.get("variants") or {}).values() if isinstance(one, Mapping)]
-    named = [str(one[key]) for one in variants for key in NETWORKS if isinstance(one.get(key), str)]
+    bases = [base for base in settings.get("bases") or [] if isinstance(base, str)]
+    variants = [variant for variant in (settings.get("variants") or {}).values() if isinstance(variant, Mapping)]
+    named = [str(variant[key]) for variant in variants for key in NETWORKS if isinstance(variant.get(key), str)]
     return list(dict.fromkeys(named or bases))
 
 
@@ -101,7 +101,7 @@ def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Descript
     Raises:
         InputError: every rung without a year, at once.
     """
-    found: dict[str, dict[str, Description]] = {}
+    ordered: dict[str, dict[str, Description]] = {}
     problems = []
     for family, names in rungs.items():
         dated = {}
@@ -110,10 +110,10 @@ def in_order(rungs: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Descript
                 dated[name] = description(family, name)
             except InputError as error:
                 problems.append(str(error))
-        found[family] = dict(sorted(dated.items(), key=lambda item: item[1].year))
+        ordered[family] = dict(sorted(dated.items(), key=lambda item: item[1].year))
     if problems:
         raise combined(problems)
-    return found
+    return ordered
 
 
 def title_of(rung: str) -> str:
@@ -166,8 +166,8 @@ OWN = {"text", "hub", "pairs", "columns", "conllu"}  # files of conf/ without th
 
 def corpus_names(chosen: params.Choices) -> dict[str, str]:
     """`text`, `pairs`, `labels` and `tags`, the fields of the report's `Meta`, without sides that are left out."""
-    found = {side.report: _name(side.name, getattr(chosen, side.group)) for side in SIDES.values() if side.report}
-    return {field: name for field, name in found.items() if name}
+    names = {side.report: _name(side.name, getattr(chosen, side.group)) for side in SIDES.values() if side.report}
+    return {field: name for field, name in names.items() if name}
 
 
 def _name(side: str, choice: str) -> str:

@@ -36,10 +36,10 @@ def for_hydra(values: Mapping[str, object]) -> str:
 
 def flat(values: Mapping[str, object], prefix: str = "") -> Values:
     """Dotted key → value."""
-    found: Values = {}
+    result: Values = {}
     for key, value in values.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
-    return found
+        result |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return result
 
 
 def display_path(path: Path) -> Path:
@@ -79,10 +79,10 @@ def read_leniently(path: Path) -> tuple[Any, list[str]]:
             for key, first, line in _twice(node)
         ]
         numbers = [
-            f"{name}:{one.start_mark.line + 1}: YAML reads {one.value} as {yaml.safe_load(one.value)}; write "
-            f'{yaml.safe_load(one.value)}, or "{one.value}" for a text'
-            for one in _scalars(node, set())
-            if not one.style and one.tag.endswith((":int", ":float")) and OTHER_BASE.fullmatch(one.value)
+            f"{name}:{scalar.start_mark.line + 1}: YAML reads {scalar.value} as {yaml.safe_load(scalar.value)}; write "
+            f'{yaml.safe_load(scalar.value)}, or "{scalar.value}" for a text'
+            for scalar in _scalars(node, set())
+            if not scalar.style and scalar.tag.endswith((":int", ":float")) and OTHER_BASE.fullmatch(scalar.value)
         ]
         return yaml.load(text, LOADER), [*twice, *numbers]
     except yaml.MarkedYAMLError as error:
@@ -115,11 +115,11 @@ def _size(node: yaml.Node, name: Path, sizes: dict[int, tuple[int, int]]) -> tup
         sizes[id(node)] = 0, 0  # not known yet: it is being counted
         held = node.value if isinstance(node, yaml.CollectionNode) else ()
         inner = [part for item in held for part in (item if isinstance(item, tuple) else (item,))]
-        found = [_size(part, name, sizes) for part in inner]
-        depth = 1 + max((deep for _, deep in found), default=0)
+        results = [_size(part, name, sizes) for part in inner]
+        depth = 1 + max((deep for _, deep in results), default=0)
         if depth > DEEPEST:
             raise InputError(f"{name}:{node.start_mark.line + 1}: {TOO_DEEP}")
-        sizes[id(node)] = 1 + sum(size for size, _ in found), depth
+        sizes[id(node)] = 1 + sum(size for size, _ in results), depth
     if not sizes[id(node)][0]:
         raise InputError(f"{name}:{node.start_mark.line + 1}: an alias refers to a value that contains it")
     return sizes[id(node)]

@@ -28,12 +28,12 @@ def tables() -> dict[str, Table]:
     """Title of a family → its table; of several runs that with the most rungs."""
     runs = [file.relative_to(ROOT).as_posix() for pattern in RUNS for file in sorted(ROOT.glob(pattern))]
     files = runs or [name for name in PUBLISHED if (ROOT / name).is_file()]
-    found: dict[str, Table] = {}
+    results: dict[str, Table] = {}
     for name in files:
         for title, table in read_tables(name, (ROOT / name).read_text(encoding="utf-8")):
-            if title not in found or len(table.rungs) > len(found[title].rungs):
-                found[title] = table
-    return found
+            if title not in results or len(table.rungs) > len(results[title].rungs):
+                results[title] = table
+    return results
 
 
 def read_tables(source: str, text: str) -> Iterator[tuple[str, Table]]:
@@ -54,20 +54,20 @@ class Claim(NamedTuple):
 def claims() -> dict[str, Claim]:
     """Name of a claim → the place of its figures: a row of docs/results, else a guide's section of measurements."""
     docs = ROOT / "docs"
-    found: dict[str, Claim] = {}
+    results: dict[str, Claim] = {}
     for file in sorted((docs / "results").glob("*.md")):
         for name, figures in rows(file.read_text(encoding="utf-8")):
-            found.setdefault(name, Claim(f"results/{file.name}", figures))
+            results.setdefault(name, Claim(f"results/{file.name}", figures))
     for file in sorted(docs.glob("*.md")):
         for heading, text in sections(file.read_text(encoding="utf-8")):
             link = f"{file.name}#{slug(heading)}"
             if named := re.search(r"\(`(\w+)`\)$", heading):  # a section of its own
-                found.setdefault(named[1], Claim(link, ""))
+                results.setdefault(named[1], Claim(link, ""))
             elif "measured" in heading:
                 measured = dict.fromkeys(re.findall(r"`(\w+)` \(\[claims\.md\]", text), "") | dict(rows(text))
                 for name, figures in measured.items():
-                    found.setdefault(name, Claim(link, figures))
-    return found
+                    results.setdefault(name, Claim(link, figures))
+    return results
 
 
 def rows(text: str) -> Iterator[tuple[str, str]]:

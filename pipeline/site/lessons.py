@@ -60,8 +60,8 @@ def names() -> list[str]:
 
 def title(name: str) -> str:
     """The first heading of a lesson."""
-    found = re.search(r"(?m)^# # (.*)$", (LESSONS / f"{name}.py").read_text(encoding="utf-8"))
-    return found[1] if found else name
+    match = re.search(r"(?m)^# # (.*)$", (LESSONS / f"{name}.py").read_text(encoding="utf-8"))
+    return match[1] if match else name
 
 
 def execute_all() -> dict[str, str]:
@@ -95,13 +95,13 @@ def pages() -> dict[str, str]:
 
 def pictures() -> dict[str, str]:
     """The drawings of the lessons: path → SVG; and their notebooks for download."""
-    found = {}
+    results = {}
     for name in names():
         for number, cell in enumerate(executed(name).notebook["cells"]):
             for picture in (output["data"]["image/svg+xml"] for output in _drawn(cell)):
-                found[f"lessons/{name}-{number}.svg"] = picture
-        found[f"lessons/{name}.ipynb"] = as_notebook(name)
-    return found
+                results[f"lessons/{name}-{number}.svg"] = picture
+        results[f"lessons/{name}.ipynb"] = as_notebook(name)
+    return results
 
 
 def as_notebook(name: str) -> str:

@@ -43,15 +43,15 @@ def for_the_site(text: str, source: str, page: str) -> str:
 
 def copied(texts: dict[str, str]) -> dict[str, str]:
     """Copies of the files that these documents (source → text) link to: page → its Markdown."""
-    found: dict[str, str] = {}
+    copies: dict[str, str] = {}
     for source, text in texts.items():
         for line, code in _spaced(text):
             for match in () if code else LINK.finditer(line):
                 path = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[2]))
                 page = page_of(path)
                 if page.startswith(f"{COPIES}/") and (ROOT / path).is_file():
-                    found[page] = copy_of(path)
-    return found
+                    copies[page] = copy_of(path)
+    return copies
 
 
 def copy_of(path: str) -> str:

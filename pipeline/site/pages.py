@@ -26,7 +26,7 @@ def documents() -> dict[str, str]:
 
 def navigation() -> Navigation:
     """The order of the pages, as MkDocs reads it: a tab for each kind of page, as docs/README.md lists them."""
-    packages = [{reference.dotted(one): f"reference/{one.name}.md"} for one in reference.packages()]
+    packages = [{reference.dotted(package): f"reference/{package.name}.md"} for package in reference.packages()]
     titles = {name: family.title for name, family in families().items()}
     titles |= {"probe": "Claims of trained models"}
     kinds = guides()
@@ -36,19 +36,22 @@ def navigation() -> Navigation:
     kinds["Reference"] += [{"Choices": ["choices/index.md", *groups]}]
     stories = [{titles[name]: f"story/{name}.md"} for name in families()]
     kinds["Explanation"] += [{"The story": ["story/index.md", *stories]}]
-    return [{"langladder": [links.START, {"Guides": links.GUIDES}]}, *({kind: found} for kind, found in kinds.items())]
+    return [
+        {"langladder": [links.START, {"Guides": links.GUIDES}]},
+        *({kind: entries} for kind, entries in kinds.items()),
+    ]
 
 
 def guides() -> dict[str, Navigation]:
     """Kind of page → the guides under its heading in docs/README.md, in groups where that has some."""
-    found: dict[str, Navigation] = {}
+    results: dict[str, Navigation] = {}
     group: Navigation = []
     for line in (ROOT / "docs" / "README.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
-            group = found.setdefault(line[3:], [])
+            group = results.setdefault(line[3:], [])
         elif line.startswith("### "):
             group = []
-            list(found.values())[-1].append({line[4:]: group})
+            list(results.values())[-1].append({line[4:]: group})
         elif match := re.match(r"- \[([^\]]+)\]\(([^)]+)\)", line):
             group.append({match[1]: match[2]})
-    return found
+    return results

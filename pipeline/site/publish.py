@@ -154,9 +154,11 @@ def publish(root: Path, out: Path, ladders: Sequence[str] = ()) -> dict[str, Run
             existing = sorted(report.parts[-3] for report in (root / LADDERS).glob("*/reports/index.html"))
             raise InputError(f"--ladder {name[:80]}: no report; reports in {LADDERS}/: {', '.join(existing) or 'none'}")
     with atomic_folder(out, PUBLISHED) as folder:
-        found = {name: _found(root / "models", kind) for name, kind in KINDS.items()}
-        rungs = {name: one if isinstance(one, str) else _copied(one, name, folder) for name, one in found.items()}
-        if all(isinstance(one, str) for one in found.values()):
+        models = {name: _folder_of(root / "models", kind) for name, kind in KINDS.items()}
+        rungs = {
+            name: model if isinstance(model, str) else _copied(model, name, folder) for name, model in models.items()
+        }
+        if all(isinstance(model, str) for model in models.values()):
             raise InputError(f"{root / 'models'}: no rung that runs in the browser; `make repro` trains some")
         _write_pages(folder, rungs, root, ladders)
         write_json(folder / LISTED, rungs)
@@ -165,7 +167,7 @@ def publish(root: Path, out: Path, ladders: Sequence[str] = ()) -> dict[str, Run
     return rungs
 
 
-def _found(models: Path, kind: Kind) -> Path | str:
+def _folder_of(models: Path, kind: Kind) -> Path | str:
     """The folder of the rung of a kind that the browser runs, or why there is none."""
     obstacles = []
     family = "embedding" if kind.model is None else kind_of_class(kind.model)
@@ -196,8 +198,8 @@ def _obstacle(folder: Path, kind: Kind, config: Mapping[str, object]) -> str | N
     if (size := _weights(folder).stat().st_size) > MOST_BYTES:
         return f"{size >> 20} MB of weights, and {MOST_BYTES >> 20} are published at most"
     for name in (*TOKENS, *PAIR):
-        if name in kind.reads and (found := Tokenizer.load(folder / name).kind) != "bpe_bytes":
-            return f"a tokenizer of kind {found}, and the browser has bpe_bytes (tokenizer: bpe)"
+        if name in kind.reads and (result := Tokenizer.load(folder / name).kind) != "bpe_bytes":
+            return f"a tokenizer of kind {result}, and the browser has bpe_bytes (tokenizer: bpe)"
     if "reading.json" in kind.reads:
         units = read_json(folder / "reading.json")["units"]
         if units.get("mode") not in WORDS:
@@ -260,16 +262,16 @@ def _write_pages(out: Path, rungs: Mapping[str, Rung | str], root: Path, ladders
     for script in BROWSER.glob("*.js"):
         shutil.copyfile(script, out / "static" / script.name)
     extras = dict(_extras(out, root, ladders))
-    found = {kind: rung for kind, rung in rungs.items() if not isinstance(rung, str)}
+    models = {kind: rung for kind, rung in rungs.items() if not isinstance(rung, str)}
     for page in PAGES:
         text = environment.get_template(f"{page.name}.html.j2").render(
             page=page,
             pages=PAGES,
             extras=extras,
             kinds=KINDS,
-            rungs={kind: found[kind] for kind in page.kinds if kind in found},
-            missing={kind: rungs[kind] for kind in page.kinds or KINDS if kind not in found},
-            downloads={one.title: _downloads(out, one, found) for one in PAGES if one.kinds},
+            rungs={kind: models[kind] for kind in page.kinds if kind in models},
+            missing={kind: rungs[kind] for kind in page.kinds or KINDS if kind not in models},
+            downloads={page.title: _downloads(out, page, models) for page in PAGES if page.kinds},
             examples=_examples(root / "data"),
             languages=languages_of(root / "data" / "clean"),
         )
@@ -315,18 +317,18 @@ def _downloads(out: Path, page: Page, rungs: Mapping[str, Rung]) -> list[tuple[s
 
 def _examples(data: Path) -> dict[str, list[str]]:
     """Texts of the test splits that a page proposes, and an analogy; none if there are no data."""
-    found: dict[str, list[str]] = {name: [] for name in ("analogy", *(page.name for page in PAGES))}
+    examples: dict[str, list[str]] = {name: [] for name in ("analogy", *(page.name for page in PAGES))}
     columns = {"continue": ("text/test", "text"), "translate": ("parallel/test.parquet", "source")}
     for page, (table, column) in (columns | {"classify": ("labels/test.parquet", "text")}).items():
         path = data / "clean" / table
         texts = (text for part in read_column(path, column) for text in part) if path.exists() else ()
-        found[page] = list(islice((text for text in texts if 20 <= len(text) <= LONGEST_EXAMPLE), EXAMPLES))
-    found["continue"] = [" ".join(text.split()[: max(1, len(text.split()) // 2)]) for text in found["continue"]]
+        examples[page] = list(islice((text for text in texts if 20 <= len(text) <= LONGEST_EXAMPLE), EXAMPLES))
+    examples["continue"] = [" ".join(text.split()[: max(1, len(text.split()) // 2)]) for text in examples["continue"]]
     analogies = data / "raw" / "text" / "truth" / "analogies.txt"
     for line in analogies.read_text(encoding="utf-8").splitlines() if analogies.is_file() else ():
         if len(line.split()) == 4 and not line.startswith(":"):
-            return found | {"analogy": line.split()}
-    return found
+            return examples | {"analogy": line.split()}
+    return examples
 
 
 def main() -> None:

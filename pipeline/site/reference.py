@@ -18,11 +18,11 @@ CONF = ROOT / "conf"
 
 def library() -> dict[str, str]:
     """Page → Markdown; mkdocstrings puts a module's classes and functions where it is named."""
-    found = {f"reference/{package.name}.md": _package(package) for package in packages()}
+    pages = {f"reference/{package.name}.md": _package(package) for package in packages()}
     rows = [f"| [`{dotted(package)}`]({package.name}.md) | {_first(package)} |" for package in packages()]
     top = [f"::: langladder.{file.stem}\n" for file in _modules(LIBRARY)]
     head = ["# The library", "", "| package | content |", "| --- | --- |", *rows, ""]
-    return {"reference/index.md": "\n".join([*head, *top])} | found
+    return {"reference/index.md": "\n".join([*head, *top])} | pages
 
 
 def packages() -> list[Path]:
@@ -91,7 +91,7 @@ def groups() -> list[str]:
 def _names(group: str) -> list[str]:
     """The files of a folder, whichever family they belong to."""
     own = [family.name for family in families().values() if family.group == group]
-    return sorted(name for one in own or [group] for name in params.conf_names(one))
+    return sorted(name for entry in own or [group] for name in params.conf_names(entry))
 
 
 def _group(group: str) -> str:

@@ -76,10 +76,10 @@ def _ladder(family: AnyFamily) -> str:
     table = figures.tables().get(families()[family.group].title)
     if table is None:
         return ""
-    kind = {one.name: conf_names(one.name) for one in families().values() if one.group == family.group}
+    kind = {entry.name: conf_names(entry.name) for entry in families().values() if entry.group == family.group}
     anchors = {
-        description(one, name).title: f"{'' if one == family.name else f'{one}.md'}#{anchor(name)}"
-        for one, names in kind.items()
+        description(entry, name).title: f"{'' if entry == family.name else f'{entry}.md'}#{anchor(name)}"
+        for entry, names in kind.items()
         for name in names
     }
     lines = ["| rung | " + " | ".join(table.headings) + " |", "| --- |" + " ---: |" * len(table.headings)]
@@ -114,8 +114,8 @@ def _rung(family: AnyFamily, name: str, documented: dict[str, str]) -> str:
 def _figures(family: AnyFamily, name: str, title: str) -> str:
     """Its figures in the last run, or those of a claim, or how to measure it."""
     if name in figures.claims() and not family.trained:
-        link, found = figures.claims()[name]
-        return f"*Measured* ([more](../{link})): {found}" if found else f"*Measured:* [figures](../{link})"
+        link, claim = figures.claims()[name]
+        return f"*Measured* ([more](../{link})): {claim}" if claim else f"*Measured:* [figures](../{link})"
     table = figures.tables().get(families()[family.group].title)
     if table is None or title not in table.rungs:
         return NOT_TRAINED

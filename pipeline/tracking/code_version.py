@@ -83,7 +83,7 @@ def modules_of(stage: str, settings: Values) -> set[str]:
             seen.add(module)
             pending += [_absolute(name, module, file) for name in module_code(file).imports]
             if module == FAMILIES:
-                pending += [f"{FAMILIES}.{one.stem}" for one in sorted(file.parent.glob("*.py")) if one != file]
+                pending += [f"{FAMILIES}.{path.stem}" for path in sorted(file.parent.glob("*.py")) if path != file]
                 pending += [family.report_module for family in families().values() if family.report_module]
     return seen
 
@@ -112,15 +112,15 @@ def family_code(stage: str) -> ModuleCode:
         kinds = type(families()[known.argument]).__mro__
         bases = [kind.__module__ for kind in kinds if kind.__module__.startswith(FAMILIES)]
         pending += [(module, METHODS[known.module]) for module in bases]
-    found: dict[tuple[str, str], str] = {}
+    hashes: dict[tuple[str, str], str] = {}
     imports: list[str] = []
     while pending:
         module, name = pending.pop()
-        if (module, name) in found or not (node := _definitions(module).get(name)):
+        if (module, name) in hashes or not (node := _definitions(module).get(name)):
             continue
         code = _parse_node(node)
-        found[module, name] = code.hash
-        imports += [one for one in code.imports if not one.startswith(FAMILIES)]
+        hashes[module, name] = code.hash
+        imports += [name for name in code.imports if not name.startswith(FAMILIES)]
         for used in ast.walk(node):
             if isinstance(used, ast.Name) and (origin := _imported(module).get(used.id)):
                 where, _, what = origin.rpartition(".")
@@ -132,7 +132,7 @@ def family_code(stage: str) -> ModuleCode:
                 pending.append((module, used.id))
             elif isinstance(used, ast.Attribute) and isinstance(used.value, ast.Name | ast.Call):  # self.… or super().…
                 pending += [(base, used.attr) for base in bases if _is_own(used.value)]
-    return ModuleCode(hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest(), imports)
+    return ModuleCode(hashlib.sha256(repr(sorted(hashes.items())).encode()).hexdigest(), imports)
 
 
 def _is_own(value: ast.Name | ast.Call) -> bool:
@@ -145,14 +145,14 @@ def _definitions(module: str) -> dict[str, ast.stmt]:
     """Name → its definition in a module, or in a class of it."""
     file = _file(module)
     body = ast.parse(file.read_bytes()).body if file else []
-    inner = [statement for one in body if isinstance(one, ast.ClassDef) for statement in one.body]
-    found: dict[str, ast.stmt] = {}
+    inner = [statement for entry in body if isinstance(entry, ast.ClassDef) for statement in entry.body]
+    statements: dict[str, ast.stmt] = {}
     for statement in [*inner, *body]:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            found[statement.name] = statement
+            statements[statement.name] = statement
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        found |= {target.id: statement for target in targets if isinstance(target, ast.Name)}
-    return found
+        statements |= {target.id: statement for target in targets if isinstance(target, ast.Name)}
+    return statements
 
 
 @cache
@@ -160,8 +160,12 @@ def _imported(module: str) -> dict[str, str]:
     """Name → its origin, for the imports at the top of a module."""
     file = _file(module)
     body = ast.parse(file.read_bytes()).body if file else []
-    froms = [one for one in body if isinstance(one, ast.ImportFrom) and one.module]
-    return {alias.asname or alias.name: f"{one.module}.{alias.name}" for one in froms for alias in one.names}
+    froms = [statement for statement in body if isinstance(statement, ast.ImportFrom) and statement.module]
+    return {
+        alias.asname or alias.name: f"{statement.module}.{alias.name}"
+        for statement in froms
+        for alias in statement.names
+    }
 
 
 # ---- modules ---------------------------------------------------------------------------------------------------------
@@ -169,13 +173,13 @@ def _imported(module: str) -> dict[str, str]:
 
 def _targets(settings: object) -> list[str]:
     if isinstance(settings, list):
-        return [target for one in settings for target in _targets(one)]
+        return [target for setting in settings for target in _targets(setting)]
     if not isinstance(settings, dict):
         return []
-    found = [value.rpartition(".")[0] for key, value in settings.items() if key in ("_target_", "_maker_") and value]
+    modules = [value.rpartition(".")[0] for key, value in settings.items() if key in ("_target_", "_maker_") and value]
     if "clean" in settings and settings.get("side") in SIDES:
-        found.append(SIDES[settings["side"]].clean.rpartition(".")[0])
-    return found + [target for value in settings.values() for target in _targets(value)]
+        modules.append(SIDES[settings["side"]].clean.rpartition(".")[0])
+    return modules + [target for value in settings.values() for target in _targets(value)]
 
 
 def _ignored(module: str, stage: str) -> bool:
@@ -222,13 +226,13 @@ def _data(folder: Path) -> list[Path]:
     bases = [base / package for package in plugins.listed() if (base := _base(package))]
     if not any(folder.is_relative_to(base) for base in [*(LIBRARY / package for package in LIBRARIES), *bases]):
         return []
-    found: list[Path] = []
+    files: list[Path] = []
     for entry in folder.iterdir():
         if entry.is_file() and entry.suffix != ".py":
-            found.append(entry)
+            files.append(entry)
         elif entry.is_dir() and entry.name not in NO_RESOURCES and not (entry / "__init__.py").is_file():
-            found += [file for file in entry.rglob("*") if file.is_file()]
-    return found
+            files += [file for file in entry.rglob("*") if file.is_file()]
+    return files
 
 
 @cache

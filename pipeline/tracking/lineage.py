@@ -52,10 +52,10 @@ def provenance(artefact: Path) -> Provenance:
 
 def own_inputs(family: str, rung: Values) -> dict[str, Path]:
     """The inputs in a rung's own settings: name → file or folder."""
-    found = {name: Path(path) for name, path in families()[family].inputs(rung).items()}
+    inputs = {name: Path(path) for name, path in families()[family].inputs(rung).items()}
     if base := rung.get("base"):
-        found["base"] = MODELS / base
-    return found
+        inputs["base"] = MODELS / base
+    return inputs
 
 
 def of_base(rung: Values) -> dict[str, list[Ancestor]]:
@@ -64,9 +64,9 @@ def of_base(rung: Values) -> dict[str, list[Ancestor]]:
     `beside`: the same for a model that it read in addition, such as a reward model.
     """
     beside = Path(rung.get("reads") or "")
-    found = {"lineage": _behind(rung["base"])} if rung.get("base") else {}
+    lineage = {"lineage": _behind(rung["base"])} if rung.get("base") else {}
     read = _behind(beside.relative_to(MODELS).as_posix()) if MODELS in beside.parents else []
-    return found | ({"beside": read} if read else {})
+    return lineage | ({"beside": read} if read else {})
 
 
 def _behind(rung: str) -> list[Ancestor]:

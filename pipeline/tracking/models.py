@@ -35,12 +35,12 @@ def log_model(client: "MlflowClient", run_id: str, job: Job, folder: Path) -> st
     """List the model that a run has made, once; returns its id."""
     from mlflow.entities import LoggedModelOutput
 
-    found = client.get_run(run_id)
-    if existing := model_of(found):
+    run = client.get_run(run_id)
+    if existing := model_of(run):
         return existing
     tags = {"folder": folder.as_posix(), "fingerprint": job.fingerprint, "title": job.rung["title"]}
     name = "".join("_" if letter in "/:.%\"'" else letter for letter in job.rung["name"])  # those MLflow refuses
-    experiment = found.info.experiment_id
+    experiment = run.info.experiment_id
     model = client.create_logged_model(
         experiment, name=name, source_run_id=run_id, tags=tags, params=parameters(job), model_type=job.experiment
     )

@@ -174,7 +174,7 @@ def tracked(job: Job, folder: Path, finished: Path | None = None) -> Iterator[Tr
     with store.sentences():
         experiment = experiments[job.experiment]
         files = [folder / "run.json", *([finished] if finished else [])]
-        run = next((found for file in files if (found := _enter(client, experiment, job, file))), None)
+        run = next((result for file in files if (result := _enter(client, experiment, job, file))), None)
         run = run or _begin(client, experiment, job, folder)
     with _signals() as received:
         try:
@@ -225,22 +225,22 @@ def _enter(client: "MlflowClient", experiment: str, job: Job, file: Path) -> Tra
 
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
-        found = client.get_run(kept["run"]) if kept["store"] in _store_ids() else None
+        run = client.get_run(kept["run"]) if kept["store"] in _store_ids() else None
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
     except MlflowException as error:
         if error.error_code != "RESOURCE_DOES_NOT_EXIST":  # it was deleted from the store
             raise
         return None
-    if found is None or found.info.lifecycle_stage != "active" or found.data.tags["fingerprint"] != job.fingerprint:
+    if run is None or run.info.lifecycle_stage != "active" or run.data.tags["fingerprint"] != job.fingerprint:
         return None
-    if found.info.experiment_id != experiment:  # of the project before it was moved or copied: it ends there
+    if run.info.experiment_id != experiment:  # of the project before it was moved or copied: it ends there
         return None
-    run_id = found.info.run_id
+    run_id = run.info.run_id
     client.set_tag(run_id, "process", processes.this_process())
     client.update_run(run_id, status="RUNNING")
-    known = {(key, point.step) for key in found.data.metrics for point in client.get_metric_history(run_id, key)}
-    return Tracked(client, run_id, job, known, found.data.tags.get(sweep_runs.PARENT))
+    known = {(key, point.step) for key in run.data.metrics for point in client.get_metric_history(run_id, key)}
+    return Tracked(client, run_id, job, known, run.data.tags.get(sweep_runs.PARENT))
 
 
 def name_of(run: Tracked) -> dict[str, str]:
@@ -261,8 +261,8 @@ def _signals() -> Iterator[list[int]]:
 
     def interrupt(signum: int, _: object) -> None:
         received.append(signum)
-        for one in ours:
-            signal.signal(one, signal.SIG_IGN)  # ignore a second signal
+        for entry in ours:
+            signal.signal(entry, signal.SIG_IGN)  # ignore a second signal
         raise KeyboardInterrupt if signum == signal.SIGINT else SystemExit(128 + signum)
 
     defaults: dict[int, Handler] = {signal.SIGINT: signal.default_int_handler}

@@ -61,8 +61,8 @@ class Job:
     @property
     def rung(self) -> Values:
         """The rung's own settings, with its name and title."""
-        found: Values = self.settings[self.family]
-        return found
+        rung: Values = self.settings[self.family]
+        return rung
 
     @property
     def experiment(self) -> str:
@@ -109,9 +109,9 @@ def _overridden() -> dict[str, str]:
     if not HydraConfig.initialized():
         return {}
     typed = list(HydraConfig.get().overrides.task)
-    pairs = (one.lstrip("+~").partition("=") for one in typed)
-    found = {f"override.{UNNAMEABLE.sub('', key)}": value for key, _, value in pairs if value}
-    return found | ({"overrides": " ".join(typed)} if typed else {})
+    pairs = (argument.lstrip("+~").partition("=") for argument in typed)
+    results = {f"override.{UNNAMEABLE.sub('', key)}": value for key, _, value in pairs if value}
+    return results | ({"overrides": " ".join(typed)} if typed else {})
 
 
 def colour(family: str, rung: str) -> str:
@@ -124,11 +124,11 @@ def colour(family: str, rung: str) -> str:
 
 def _fingerprints(job: Job) -> dict[str, str]:
     """The fingerprints of the evaluated model and of the rung's base, to find their runs."""
-    found = {}
+    fingerprints = {}
     for name in ("model", "base"):
         if name in job.inputs and (file := job.inputs[name][0] / "provenance.json").is_file():
-            found[f"{name}_fingerprint"] = read_json(file)["fingerprint"]
-    return found
+            fingerprints[f"{name}_fingerprint"] = read_json(file)["fingerprint"]
+    return fingerprints
 
 
 def datasets(job: Job) -> "list[DatasetInput]":
@@ -137,7 +137,7 @@ def datasets(job: Job) -> "list[DatasetInput]":
 
     context = InputTag("mlflow.data.context", "evaluation" if job.stage.startswith(JUDGING) else "training")
     chosen = choice()
-    found = []
+    results = []
     for name, (path, digest) in job.inputs.items():
         if name.startswith(("model", "base")):
             continue
@@ -146,8 +146,8 @@ def datasets(job: Job) -> "list[DatasetInput]":
         profile = json.dumps({"corpus": corpus, "size": chosen.get("size", ""), "input": name})
         source = json.dumps({"uri": path.as_posix()})
         data = Dataset(f"{corpus}: {path.as_posix()}", digest, "local", source, profile=profile)
-        found.append(DatasetInput(data, [context]))
-    return found
+        results.append(DatasetInput(data, [context]))
+    return results
 
 
 def choice() -> dict[str, str]:

@@ -83,7 +83,7 @@ def used() -> dict[str, str]:
     """
     reader = client()
     with sentences():
-        there = {one.name: str(one.experiment_id) for one in reader.search_experiments()}
+        there = {experiment.name: str(experiment.experiment_id) for experiment in reader.search_experiments()}
     return {name: there[name] for name in experiments() if name in there}
 
 
@@ -97,29 +97,29 @@ def _client() -> "MlflowClient":
 
 
 def _experiment(client: "MlflowClient", name: str) -> str:
-    found = client.get_experiment_by_name(name)
+    experiment = client.get_experiment_by_name(name)
     location = f"{_artifacts()}/{quote(name)}" if uri().startswith("sqlite:///") else None
-    if found is not None and is_elsewhere(found.artifact_location):
-        earlier = f"{name} ({found.experiment_id}: {found.artifact_location.removesuffix(f'/{quote(name)}')})"
-        client.rename_experiment(found.experiment_id, earlier)
+    if experiment is not None and is_elsewhere(experiment.artifact_location):
+        earlier = f"{name} ({experiment.experiment_id}: {experiment.artifact_location.removesuffix(f'/{quote(name)}')})"
+        client.rename_experiment(experiment.experiment_id, earlier)
         print(
             f"note: the project was moved or copied, but MLflow looks for the files of earlier runs where they were "
             f"made; the experiment {name!r} begins anew here, and the earlier one is now {earlier!r}",
             file=sys.stderr,
         )
-        found = None
-    if found is None:
+        experiment = None
+    if experiment is None:
         return str(client.create_experiment(name, location, tags=KIND))
-    if found.lifecycle_stage == "deleted":
-        restore = f"experiments restore --experiment-id {found.experiment_id}"
+    if experiment.lifecycle_stage == "deleted":
+        restore = f"experiments restore --experiment-id {experiment.experiment_id}"
         raise InputError(
             f"{public_uri()}: the experiment {name!r} is in MLflow's bin; bring it back with `{command(restore)}`, or "
             f"empty the bin with `{command('gc')}`"
         )
-    if not KIND.keys() & found.tags.keys():
+    if not KIND.keys() & experiment.tags.keys():
         for key, value in KIND.items():
-            client.set_experiment_tag(found.experiment_id, key, value)
-    return str(found.experiment_id)
+            client.set_experiment_tag(experiment.experiment_id, key, value)
+    return str(experiment.experiment_id)
 
 
 def own_database() -> Path | None:
@@ -149,10 +149,10 @@ def end_dead_runs(client: "MlflowClient") -> None:
     One of them would otherwise run for ever: a job does not run again where DVC has taken its outputs from its cache.
     """
     where = f"attributes.status = 'RUNNING' and tags.process LIKE '%{processes.namespace()}%'"
-    experiments = [one.experiment_id for one in client.search_experiments()]
-    for found in client.search_runs(experiments, where) if experiments else ():
-        if processes.is_dead(found.data.tags["process"]):
-            client.set_terminated(found.info.run_id, "KILLED")
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    for run in client.search_runs(experiments, where) if experiments else ():
+        if processes.is_dead(run.data.tags["process"]):
+            client.set_terminated(run.info.run_id, "KILLED")
 
 
 @contextmanager
@@ -247,10 +247,10 @@ def finished_runs() -> "list[Run]":
 
 def by_fingerprint(runs: "Iterable[Run]") -> "dict[str, list[Run]]":
     """Fingerprint → the result of `find_runs` for it, from runs with the newest first."""
-    found: dict[str, list[Run]] = {}
+    results: dict[str, list[Run]] = {}
     for run in runs:
-        found.setdefault(run.data.tags.get("fingerprint", ""), []).append(run)
-    return {fingerprint: sorted(same, key=_numbers, reverse=True) for fingerprint, same in found.items()}
+        results.setdefault(run.data.tags.get("fingerprint", ""), []).append(run)
+    return {fingerprint: sorted(same, key=_numbers, reverse=True) for fingerprint, same in results.items()}
 
 
 def in_bin(fingerprint: str) -> str:
@@ -272,7 +272,7 @@ def _finished(further: str = "", *, deleted: bool = False) -> "list[Run]":
     from mlflow.entities import ViewType
 
     reader, kind = client(), ViewType.ALL if deleted else ViewType.ACTIVE_ONLY
-    found: list[Run] = []
+    runs: list[Run] = []
     with sentences():
         experiments = [experiment.experiment_id for experiment in reader.search_experiments(view_type=kind)]
         page, more = None, bool(experiments)
@@ -285,9 +285,9 @@ def _finished(further: str = "", *, deleted: bool = False) -> "list[Run]":
                 order_by=["attributes.start_time DESC"],
                 page_token=page.token if page else None,
             )
-            found += page
+            runs += page
             more = bool(page.token)
-    return found
+    return runs
 
 
 def _numbers(run: "Run") -> int:

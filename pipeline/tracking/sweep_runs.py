@@ -30,9 +30,9 @@ def parent_of(client: "MlflowClient", experiment: str, job: Job) -> str | None:
     folder = Path(HydraConfig.get().sweep.dir)
     with store.alone():
         name = f"{folder.parent.name}/{folder.name}".replace("'", "")  # quotes end a value in MLflow's search
-        if found := client.search_runs([experiment], f"tags.sweep = '{name}'"):
-            client.update_run(found[0].info.run_id, status="RUNNING")
-            return str(found[0].info.run_id)
+        if runs := client.search_runs([experiment], f"tags.sweep = '{name}'"):
+            client.update_run(runs[0].info.run_id, status="RUNNING")
+            return str(runs[0].info.run_id)
         note = f"A sweep of `{job.stage}` in `{folder}`: one child run per job, Hydra's overrides as tags `override.…`."
         own = {"sweep": name, "mlflow.runName": f"sweep {job.stage} {folder.name}", "mlflow.note.content": note}
         return str(client.create_run(experiment, tags=own).info.run_id)
@@ -49,7 +49,7 @@ def job_ended(client: "MlflowClient", parent: str, job: Job) -> None:
         client.set_tag(parent, "best", run.data.tags.get("overrides", ""))
         client.set_tag(parent, "best_run", run.info.run_id)
     states = {run.info.status for run in runs}
-    state = next((one for one in ("RUNNING", "FAILED", "KILLED") if one in states), "FINISHED")
+    state = next((name for name in ("RUNNING", "FAILED", "KILLED") if name in states), "FINISHED")
     if state == "RUNNING":
         client.update_run(parent, status=state)
     else:
@@ -58,10 +58,10 @@ def job_ended(client: "MlflowClient", parent: str, job: Job) -> None:
 
 def _best(runs: "list[Run]", objective: str | None) -> "tuple[Run, str, float] | None":
     """The run whose figure is the smallest, as searches choose it; None if no run has the figure."""
-    found = [
+    scores = [
         (run, name, run.data.metrics[name])
         for run in runs
         for name in [f"best_{objective}" if f"best_{objective}" in run.data.metrics else str(objective)]
         if run.info.status == "FINISHED" and name in run.data.metrics
     ]
-    return min(found, key=lambda one: one[2], default=None)
+    return min(scores, key=lambda score: score[2], default=None)

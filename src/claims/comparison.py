@@ -142,14 +142,14 @@ class Comparison(Experiment[C]):
         """See `Experiment.examine`."""
         config, seeds = self.config, range(seed, seed + self.config.fewer(self.config.seeds))
         measure = self.measure(data, seeds)
-        found: dict[str, dict[str, Measured]] = {self.title(base): {} for base in config.bases}
-        for base, by in zip(config.bases, found.values(), strict=True):
+        measured: dict[str, dict[str, Measured]] = {self.title(base): {} for base in config.bases}
+        for base, by in zip(config.bases, measured.values(), strict=True):
             for name, change in config.changes().items():
                 outcomes = [measure(base, change, number) for number in seeds]
                 by[name] = gathered([values for _, values in outcomes], self.metrics, outcomes[0][0])
                 summary = ", ".join(f"{self.metrics[key].label} {by[name].mean(key):.3f}" for key in self._columns())
                 progress(f"{self.title(base)}, {self.variant_title(name)}: {summary}")
-        return self.findings(found, self.levels(data))
+        return self.findings(measured, self.levels(data))
 
     def title(self, base: Any) -> str:
         """The title of a base."""
@@ -159,58 +159,58 @@ class Comparison(Experiment[C]):
         """The title of a variant: its name; for numbers also their quantity."""
         return f"{self.config.what} {variant}" if self._numbers() else variant
 
-    def findings(self, found: Found, levels: Levels | None = None) -> Findings:
+    def findings(self, measured: Found, levels: Levels | None = None) -> Findings:
         """The claim holds if all expectations hold for every base; it is refuted if one is refuted."""
         config, columns, levels = self.config, self._columns(), {**self.config.baseline, **(levels or {})}
         fields = self._fields(
-            found, config.expect, [config.metric, *(key for key in columns if key != config.metric)], levels
+            measured, config.expect, [config.metric, *(key for key in columns if key != config.metric)], levels
         )
         figures = {
-            figure(self._lead(base), name, metric): mean(one.values[metric])
-            for base, by in found.items()
-            for name, one in by.items()
+            figure(self._lead(base), name, metric): mean(measure.values[metric])
+            for base, by in measured.items()
+            for name, measure in by.items()
             for metric in columns
         }
-        return Findings(**fields, figures=figures, timed=self.timed(found))
+        return Findings(**fields, figures=figures, timed=self.timed(measured))
 
-    def timed(self, found: Found) -> Shown | None:
+    def timed(self, measured: Found) -> Shown | None:
         """The results of timed metrics, which depend on the machine's speed; None: none."""
         clock = [key for key, metric in self.metrics.items() if metric.clock]
-        return Shown(**self._fields(found, self.config.timed, clock, {})) if self.config.timed else None
+        return Shown(**self._fields(measured, self.config.timed, clock, {})) if self.config.timed else None
 
     def _fields(
-        self, found: Found, expect: Sequence[Expectation], columns: list[str], levels: Levels
+        self, measured: Found, expect: Sequence[Expectation], columns: list[str], levels: Levels
     ) -> dict[str, Any]:
         """The fields of `Shown`: a table of these metrics, and the sentence of the expectations."""
         key, label = columns[0], self.metrics[columns[0]].label
         verdicts, figures = list[Verdict](), list[Figure]()
         for base, expected in self._each(expect):
-            verdict, of_it = self.judged(expected, found[base], found, levels, lead=self._lead(base))
+            verdict, of_it = self.judged(expected, measured[base], measured, levels, lead=self._lead(base))
             if expect is self.config.expect:
-                verdict = gated(self._gates(base, expected, found, levels), verdict)
+                verdict = gated(self._gates(base, expected, measured, levels), verdict)
             verdicts.append(verdict)
             figures += of_it
         verdict = every(verdicts)
-        rows = [(base, name, one) for base, by in found.items() for name, one in by.items()]
-        lost = [sum(not math.isfinite(value) for value in one.values[key]) for *_, one in rows]
-        left_out = f"; {sum(lost)} of {sum(len(one.values[key]) for *_, one in rows)} runs have no {label}"
-        sized = any(one.parameters for *_, one in rows)
+        rows = [(base, name, measure) for base, by in measured.items() for name, measure in by.items()]
+        lost = [sum(not math.isfinite(value) for value in measure.values[key]) for *_, measure in rows]
+        left_out = f"; {sum(lost)} of {sum(len(measure.values[key]) for *_, measure in rows)} runs have no {label}"
+        sized = any(measure.parameters for *_, measure in rows)
         return {
             **opened(verdict, f"{sentence(figures, verdict)}{left_out * any(lost)}{self.remark}."),
             "columns": ["network", self.config.what, *["parameters"] * sized, label, "± between seeds"]
-            + [self.metrics[one].label for one in columns[1:]]
+            + [self.metrics[metric].label for metric in columns[1:]]
             + ["runs left out"] * any(lost),
             "rows": [
-                [base, name, *[float(one.parameters)] * sized, rounded(one.mean(key)), rounded(one.spread(key))]
-                + [rounded(one.mean(other)) for other in columns[1:]]
+                [base, name, *[float(row.parameters)] * sized, rounded(row.mean(key)), rounded(row.spread(key))]
+                + [rounded(row.mean(other)) for other in columns[1:]]
                 + [float(missing)] * any(lost)
-                for (base, name, one), missing in zip(rows, lost, strict=True)
+                for (base, name, row), missing in zip(rows, lost, strict=True)
             ],
             "plots": [
                 plot
                 for key, metric in self.metrics.items()
                 if key in columns or (metric.along and expect is self.config.expect)
-                for plot in self._plots(key, found, levels)
+                for plot in self._plots(key, measured, levels)
             ],
         }
 
@@ -218,7 +218,7 @@ class Comparison(Experiment[C]):
         self,
         expected: Expectation,
         by: Mapping[str, Measured],
-        found: Found | None = None,
+        measured: Found | None = None,
         levels: Levels | None = None,
         lead: str = "",
     ) -> tuple[Verdict, list[Figure]]:
@@ -233,7 +233,7 @@ class Comparison(Experiment[C]):
         of = "" if key == self.config.metric else f"{metric.label}, "
         figures = dict[str, Figure]()
         for name in expected.names:
-            gain, against, level = self._against(expected, name, by, found or {}, levels or {})
+            gain, against, level = self._against(expected, name, by, measured or {}, levels or {})
             what = f"{lead}{self.variant_title(name)}"
             verdict = expected.judged(gain._replace(what=f"{of}{what} against {against}"))
             points = key in by[name].items and by[name].items[key].dtype == bool
@@ -247,7 +247,7 @@ class Comparison(Experiment[C]):
                 verdict,
                 favour * gain.mean / gain.half if gain.half else math.inf,
             )
-        verdicts = {name: one.verdict for name, one in figures.items()}
+        verdicts = {name: entry.verdict for name, entry in figures.items()}
         named = expected.each or [min(verdicts, key=lambda name: (not verdicts[name].holds, self._cost(by[name], key)))]
         return (every if expected.each else some)(verdicts.values()), [figures[name] for name in named]
 
@@ -262,15 +262,19 @@ class Comparison(Experiment[C]):
     def _each(self, expected: Iterable[Expectation]) -> Iterator[tuple[str, Expectation]]:
         """Title of a base, and its expectation."""
         for base in self.config.bases:
-            yield from ((self.title(base), one) for one in expected if not one.of or str(base) in one.of)
+            yield from (
+                (self.title(base), expectation)
+                for expectation in expected
+                if not expectation.of or str(base) in expectation.of
+            )
 
-    def _cost(self, one: Measured, key: str) -> float:
+    def _cost(self, measured: Measured, key: str) -> float:
         """The mean with the sign that makes lower better; infinite if a network has diverged."""
-        value = mean(one.values[key])
+        value = mean(measured.values[key])
         return math.inf if math.isnan(value) else -value if self.metrics[key].more_is_better else value
 
     def _against(
-        self, expected: Expectation, name: str, by: Mapping[str, Measured], found: Found, levels: Levels
+        self, expected: Expectation, name: str, by: Mapping[str, Measured], measured: Found, levels: Levels
     ) -> tuple[Difference, str, str]:
         """The gain of a variant over the other side; the title of the other side, and its mean."""
         than, key, names = expected.than, expected.metric or self.config.metric, list(by)
@@ -280,9 +284,9 @@ class Comparison(Experiment[C]):
         if than == BASELINE:
             return self._gain(by[name], levels[key], key, expected, chosen), f"the {BASELINE}", _number(levels[key])
         if than == BEST:
-            others = [one for one in names if one != name and math.isfinite(self._cost(by[one], key))]
-            others = others or [one for one in names if one != name]
-            gains = [self._gain(by[name], by[one], key, expected, chosen * len(others)) for one in others]
+            others = [entry for entry in names if entry != name and math.isfinite(self._cost(by[entry], key))]
+            others = others or [entry for entry in names if entry != name]
+            gains = [self._gain(by[name], by[other], key, expected, chosen * len(others)) for other in others]
             best = others[min(range(len(others)), key=lambda index: gains[index].mean)]
             return from_best(gains), f"the best of the others, {self.variant_title(best)}", _number(by[best].mean(key))
         if than == BEFORE:
@@ -290,7 +294,7 @@ class Comparison(Experiment[C]):
         title, other = self.variant_title(than), by.get(than)
         if other is None:
             title = self._base_titles()[than]
-            other = found[title][name]
+            other = measured[title][name]
         return self._gain(by[name], other, key, expected, chosen), title, _number(other.mean(key))
 
     def _base_titles(self) -> dict[str, str]:
@@ -298,73 +302,77 @@ class Comparison(Experiment[C]):
         return {str(base): self.title(base) for base in self.config.bases}
 
     def _gain(
-        self, one: Measured, other: Measured | float, key: str, expected: Expectation, intervals: int
+        self, measured: Measured, other: Measured | float, key: str, expected: Expectation, intervals: int
     ) -> Difference:
         """The difference between two variants, positive if the first is better; so many intervals hold together."""
         confidence = 1 - (1 - CONFIDENCE) / intervals
-        sides: list[Any] = [one.sides(key), other.sides(key) if isinstance(other, Measured) else other]
+        sides: list[Any] = [measured.sides(key), other.sides(key) if isinstance(other, Measured) else other]
         if self.metrics[key].of_runs:
-            return self._gain_of_runs(one, other, key, confidence)
-        unequal = isinstance(other, Measured) and (key in one.items) != (key in other.items)
+            return self._gain_of_runs(measured, other, key, confidence)
+        unequal = isinstance(other, Measured) and (key in measured.items) != (key in other.items)
         if isinstance(other, Measured) and (unequal or expected.factor is not None):
-            sides = [side.values[key] for side in (one, other)]
+            sides = [side.values[key] for side in (measured, other)]
         if expected.factor is not None:
-            sides = [np.log(np.maximum(side, LEAST)) for side in (one.values[key], sides[1])]
+            sides = [np.log(np.maximum(side, LEAST)) for side in (measured.values[key], sides[1])]
         if not self.metrics[key].more_is_better:
             sides.reverse()
         return difference(sides[0], sides[1], confidence)
 
-    def _gain_of_runs(self, one: Measured, other: Measured | float, key: str, confidence: float) -> Difference:
+    def _gain_of_runs(self, measured: Measured, other: Measured | float, key: str, confidence: float) -> Difference:
         """See `_gain`; for a metric that is 0 or 1 of each run."""
         sides = [
             (side.mean(key), len(side.values[key])) if isinstance(side, Measured) else (side, 0)
-            for side in (one, other)
+            for side in (measured, other)
         ]
         if not self.metrics[key].more_is_better:
             sides.reverse()
-        return of_shares(sides[0], sides[1], confidence, seeds=len(one.values[key]))
+        return of_shares(sides[0], sides[1], confidence, seeds=len(measured.values[key]))
 
-    def _gates(self, base: str, expected: Expectation, found: Found, levels: Levels) -> Iterator[Verdict]:
+    def _gates(self, base: str, expected: Expectation, measured: Found, levels: Levels) -> Iterator[Verdict]:
         """The conditions of an expectation of a base: those in `given`, and that its networks have learned."""
         config = self.config
-        compared_base = self._base_titles().get(str(expected.than)) if expected.than not in found[base] else None
+        compared_base = self._base_titles().get(str(expected.than)) if expected.than not in measured[base] else None
         for of, condition in self._each(config.given):
             if of in (base, compared_base):
-                verdict, figures = self.judged(condition, found[of], found, levels, lead=self._lead(of))
-                text = "; ".join(f"{one.label}: {one.text}" for one in figures if not one.verdict.holds)
+                verdict, figures = self.judged(condition, measured[of], measured, levels, lead=self._lead(of))
+                text = "; ".join(f"{entry.label}: {entry.text}" for entry in figures if not entry.verdict.holds)
                 lacking = f"; {verdict.reason}" if verdict.reason else ""
                 yield Verdict(verdict.holds or None, f"{text}, where {condition.outcome} is needed{lacking}")
-        compared = {one.metric or config.metric for one in (*config.expect, *config.given) if one.than == BASELINE}
-        for key in (one for one in levels if one not in compared):
-            if expected.outcome == "better" or not (compared_base or expected.than in found[base]):
-                yield self._has_learnt(found[base], None, key, levels[key], self._lead(base))
+        compared = {
+            condition.metric or config.metric
+            for condition in (*config.expect, *config.given)
+            if condition.than == BASELINE
+        }
+        for key in (level for level in levels if level not in compared):
+            if expected.outcome == "better" or not (compared_base or expected.than in measured[base]):
+                yield self._has_learnt(measured[base], None, key, levels[key], self._lead(base))
             elif compared_base:
                 for name in expected.names:
-                    yield self._has_learnt(found[compared_base], name, key, levels[key], self._lead(compared_base))
+                    yield self._has_learnt(measured[compared_base], name, key, levels[key], self._lead(compared_base))
             else:
-                yield self._has_learnt(found[base], str(expected.than), key, levels[key], self._lead(base))
+                yield self._has_learnt(measured[base], str(expected.than), key, levels[key], self._lead(base))
 
     def _has_learnt(
-        self, found: Mapping[str, Measured], name: str | None, key: str, level: float, lead: str = ""
+        self, measured: Mapping[str, Measured], name: str | None, key: str, level: float, lead: str = ""
     ) -> Verdict:
         """Whether a variant of a base, or its best one, beats a level of a metric."""
         metric = self.metrics[key]
-        name = min(found, key=lambda one: self._cost(found[one], key)) if name is None else name
+        name = min(measured, key=lambda variant: self._cost(measured[variant], key)) if name is None else name
         gate, what = above if metric.more_is_better else below, f"{lead}{self.variant_title(name)}"
-        return gate(found[name].sides(key), level, f"{what} has not learnt: its {metric.label}")
+        return gate(measured[name].sides(key), level, f"{what} has not learnt: its {metric.label}")
 
     def _numbers(self) -> list[float]:
         """The varied quantity, if it is numeric."""
         values = next(iter(self.config.vary.values()), [])
         return values if all(isinstance(value, int | float) for value in values) else []
 
-    def _plots(self, key: str, found: Found, levels: Levels) -> Iterator[Plot]:
+    def _plots(self, key: str, measured: Found, levels: Levels) -> Iterator[Plot]:
         """Plots of a metric over the variants, a line per base; for a curve a plot per base, a line per variant."""
         metric, what = self.metrics[key], self.config.what
         if metric.along:
-            for base, by in found.items():
-                of = f", {base}" if len(found) > 1 else ""
-                drawn = {name: one.curves[key] for name, one in by.items() if one.curves.get(key)}
+            for base, by in measured.items():
+                of = f", {base}" if len(measured) > 1 else ""
+                drawn = {name: measure.curves[key] for name, measure in by.items() if measure.curves.get(key)}
                 if "y" in metric.log:
                     drawn = {name: _positive(curve) for name, curve in drawn.items()}
                 if not drawn:
@@ -377,9 +385,9 @@ class Comparison(Experiment[C]):
                     log_y="y" in metric.log,
                     series=lines({self.variant_title(name): curve for name, curve in drawn.items()}),
                 )
-        elif metric.drawn or key in {one.metric for one in self.config.expect}:
+        elif metric.drawn or key in {expectation.metric for expectation in self.config.expect}:
             names, numbers = list(self.config.changes()), self._numbers()
-            means = finite([one.mean(key) for by in found.values() for one in by.values()])
+            means = finite([measure.mean(key) for by in measured.values() for measure in by.values()])
             yield Plot(
                 title=f"{metric.label} by {what}",
                 x_label=what,
@@ -394,23 +402,23 @@ class Comparison(Experiment[C]):
                         [by[name].mean(key) for name in names],
                         [by[name].spread(key) for name in names],
                     )
-                    for base, by in found.items()
+                    for base, by in measured.items()
                 ],
             )
 
 
 def gathered(values: Sequence[Values], metrics: Iterable[str], parameters: int) -> Measured:
     """The measurements of a variant's networks, from the `Values` of each."""
-    items, found, curves = dict[str, np.ndarray](), dict[str, list[float]](), dict[str, dict[Any, list[float]]]()
+    items, results, curves = dict[str, np.ndarray](), dict[str, list[float]](), dict[str, dict[Any, list[float]]]()
     for metric in metrics:
-        kept: list[Any] = [one[metric] for one in values if metric in one]
+        kept: list[Any] = [value[metric] for value in values if metric in value]
         if kept and isinstance(kept[0], Mapping):
-            curves[metric] = {point: [one[point] for one in kept if point in one] for point in kept[0]}
+            curves[metric] = {point: [curve[point] for curve in kept if point in curve] for point in kept[0]}
             continue
         if kept and isinstance(kept[0], np.ndarray):
             items[metric] = np.stack(kept)  # (S, N)
-        found[metric] = [float(np.mean(one)) for one in kept]
-    return Measured(parameters, found, items, curves)
+        results[metric] = [float(np.mean(losses)) for losses in kept]
+    return Measured(parameters, results, items, curves)
 
 
 def _number(value: float) -> str:
@@ -428,14 +436,14 @@ def _positive(curve: Mapping[Any, list[float]]) -> dict[Any, list[float]]:
 
 def sentence(figures: Sequence[Figure], verdict: Verdict) -> str:
     """The differences that decide a verdict: those with the same outcome, of these the least sure ones."""
-    deciding = [one for one in figures if one.verdict.holds is verdict.holds] or list(figures)
-    chosen = sorted(deciding, key=lambda one: one.sure)[:DECIDING]
+    deciding = [entry for entry in figures if entry.verdict.holds is verdict.holds] or list(figures)
+    chosen = sorted(deciding, key=lambda entry: entry.sure)[:DECIDING]
     by = dict[str, list[str]]()
-    for one in figures:
-        if one in chosen:
-            by.setdefault(one.label, []).append(one.text)
-    differences = [judged.difference for one in chosen for judged in one.verdict.rests_on]
-    seeds = min((one.seeds for one in differences if one.seeds is not None), default=0)
+    for entry in figures:
+        if entry in chosen:
+            by.setdefault(entry.label, []).append(entry.text)
+    differences = [judged.difference for entry in chosen for judged in entry.verdict.rests_on]
+    seeds = min((entry.seeds for entry in differences if entry.seeds is not None), default=0)
     many = f"{seeds} seeds, 95 % intervals" if seeds > 1 else "one seed"
     return "; ".join(f"{label}: {'; '.join(texts)}" for label, texts in by.items()) + f"; {many}"
 

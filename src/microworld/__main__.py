@@ -36,34 +36,38 @@ def parser() -> argparse.ArgumentParser:
     top = _Parser(prog="microworld", description="Little stories, drawn and read with exact probabilities.")
     commands = top.add_subparsers(dest="command", required=True, parser_class=_Parser)
 
-    one = commands.add_parser("draw", help="draw text, sentence pairs, labelled texts or tagged lines")
-    one.add_argument("--size", choices=SIZES, default="tiny")
-    one.add_argument("--seed", type=int, default=1)
-    one.add_argument("--split", choices=SPLITS, default="train")
-    kind = one.add_mutually_exclusive_group()
+    command = commands.add_parser("draw", help="draw text, sentence pairs, labelled texts or tagged lines")
+    command.add_argument("--size", choices=SIZES, default="tiny")
+    command.add_argument("--seed", type=int, default=1)
+    command.add_argument("--split", choices=SPLITS, default="train")
+    kind = command.add_mutually_exclusive_group()
     kind.add_argument("--pairs", action="store_true", help="English and Esperanto, with a tab between")
     kind.add_argument("--labels", choices=("subject", "mood"), help="label and text, with a tab between")
     kind.add_argument("--tags", choices=("pos", "entities"), help="word and tag, with a tab between, a word a line")
-    one.add_argument("--format", choices=("text", "parquet"), default="text")
-    one.add_argument("--out", type=Path, help="folder for the file SPLIT.txt or SPLIT.parquet (default: print text)")
-    one.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; the text is the same for all")
+    command.add_argument("--format", choices=("text", "parquet"), default="text")
+    command.add_argument(
+        "--out", type=Path, help="folder for the file SPLIT.txt or SPLIT.parquet (default: print text)"
+    )
+    command.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes; the text is the same for all"
+    )
 
-    one = commands.add_parser("score", help="the natural log-probability of each line, given the lines before it")
-    one.add_argument("file", help="stories; - is the standard input")
+    command = commands.add_parser("score", help="the natural log-probability of each line, given the lines before it")
+    command.add_argument("file", help="stories; - is the standard input")
 
-    one = commands.add_parser("floors", help="the lowest perplexity that a reader of the last lines can reach")
-    one.add_argument("file", help="stories; - is the standard input")
-    one.add_argument("--seen", type=int, nargs="+", default=[0, 1, 2, 4], help="lines before the predicted line")
-    one.add_argument("--lines", type=int, default=500, help="predicted lines, drawn from all")
-    one.add_argument("--ends", type=int, choices=(0, 1), default=0, help="1: the end of a line counts as a word")
-    one.add_argument("--seed", type=int, default=1, help="which lines are drawn")
+    command = commands.add_parser("floors", help="the lowest perplexity that a reader of the last lines can reach")
+    command.add_argument("file", help="stories; - is the standard input")
+    command.add_argument("--seen", type=int, nargs="+", default=[0, 1, 2, 4], help="lines before the predicted line")
+    command.add_argument("--lines", type=int, default=500, help="predicted lines, drawn from all")
+    command.add_argument("--ends", type=int, choices=(0, 1), default=0, help="1: the end of a line counts as a word")
+    command.add_argument("--seed", type=int, default=1, help="which lines are drawn")
 
-    one = commands.add_parser("next", help="the likeliest next words")
-    one.add_argument("text", nargs="?", help="the beginning of a story (default: the standard input)")
-    one.add_argument("--top", type=int, default=10)
+    command = commands.add_parser("next", help="the likeliest next words")
+    command.add_argument("text", nargs="?", help="the beginning of a story (default: the standard input)")
+    command.add_argument("--top", type=int, default=10)
 
-    one = commands.add_parser("check", help="check files of rules and translations")
-    one.add_argument("files", nargs="*", type=Path, default=[HERE / "english.rules", HERE / "esperanto.rules"])
+    command = commands.add_parser("check", help="check files of rules and translations")
+    command.add_argument("files", nargs="*", type=Path, default=[HERE / "english.rules", HERE / "esperanto.rules"])
     return top
 
 
@@ -165,13 +169,13 @@ def score(options: argparse.Namespace) -> None:
 
 def floors(options: argparse.Namespace) -> None:
     """Print the floor of readers of the last lines, and of the whole story."""
-    here, found = world(), list(_stories(options.file))
+    here, results = world(), list(_stories(options.file))
     if min(options.seen) < 0 or options.lines < 1:
         raise ValueError("--seen is 0 or more lines, --lines at least 1")
-    if not found:
+    if not results:
         raise ValueError(f"{options.file}: there is no story")
-    exact = [[sum(line) for line in _read(here, options.file, first, story)] for first, story in found]
-    stories = [story for _, story in found]
+    exact = [[sum(line) for line in _read(here, options.file, first, story)] for first, story in results]
+    stories = [story for _, story in results]
     print("lines seen\tnats per word\tstandard error\tperplexity per word")
     for seen in sorted(set(options.seen)):
         floor = window_floor(here, stories, seen, options.lines, Random(options.seed), ends=options.ends)

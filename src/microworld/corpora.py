@@ -207,12 +207,12 @@ def draw_names(rng: Random) -> Iterator[dict[str, list[str]]]:
 
 
 def _named(rule: Rule, words: Iterator[str], ways: Iterator[int]) -> list[tuple[str, str]]:
-    found = list[tuple[str, str]]()
+    names = list[tuple[str, str]]()
     for symbol in rule.ways[next(ways)]:
-        found += _named(symbol, words, ways) if isinstance(symbol, Rule) else [(next(words), "O")]
+        names += _named(symbol, words, ways) if isinstance(symbol, Rule) else [(next(words), "O")]
     if kind := NAMED.get(rule.call.rule):
-        return [(word, f"{'I' if index else 'B'}-{kind}") for index, (word, _) in enumerate(found)]
-    return found
+        return [(word, f"{'I' if index else 'B'}-{kind}") for index, (word, _) in enumerate(names)]
+    return names
 
 
 @cache

@@ -128,39 +128,39 @@ class World:
         """Draw a story of so many lines; None: 7 to 12, uniformly distributed."""
         count = LINES[0] + int(rng.random() * (LINES[1] - LINES[0] + 1)) if lines is None else lines
         state = int(rng.random() * self.extent.states)
-        memory, found = Memory(), []
+        memory, results = Memory(), []
         for _ in range(count):
             line = self.draw_line(memory, state, rng)
             state = line.state
-            found.append(line)
-        return found
+            results.append(line)
+        return results
 
     def draw_line(self, memory: Memory, state: int, rng: Random) -> Line:
         """Draw the next line; the memory is changed to what is known after it."""
         random, words, ways = rng.random, list[str](), list[int]()
         stack: list[Part] = [self.start]
         while stack:
-            one = stack.pop()
-            if isinstance(one, str):
-                words.append(one)
-            elif isinstance(one, Rule):
-                way = bisect_right(one.shares(memory)[1], random())
-                way = min(way, len(one.pushed) - 1)
+            entry = stack.pop()
+            if isinstance(entry, str):
+                words.append(entry)
+            elif isinstance(entry, Rule):
+                way = bisect_right(entry.shares(memory)[1], random())
+                way = min(way, len(entry.pushed) - 1)
                 ways.append(way)
-                stack += one.pushed[way]
-            elif isinstance(one, DrawnWord):
-                here = one.words(memory)
+                stack += entry.pushed[way]
+            elif isinstance(entry, DrawnWord):
+                here = entry.words(memory)
                 number = min(bisect_right(here.cumulative[state], random()), len(here.words) - 1)
                 word = here.words[number]
                 words.append(word)
-                if one.slot:
-                    one.learn(memory, word, number, here)
-            elif isinstance(one, KnownWord):
-                words.append(one.value(memory))
-            elif one.turns:
+                if entry.slot:
+                    entry.learn(memory, word, number, here)
+            elif isinstance(entry, KnownWord):
+                words.append(entry.value(memory))
+            elif entry.turns:
                 state = self.turned(state, random())
             else:
-                getattr(memory, one.name)(*one.arguments)
+                getattr(memory, entry.name)(*entry.arguments)
         memory.next_line()
         return Line(words, ways, state)
 
@@ -181,12 +181,12 @@ class World:
 
         Natural logarithms. The last line must be whole; the number of lines is not scored.
         """
-        found = Reading([], [], [], self.prior)
+        reading = Reading([], [], [], self.prior)
         readers = [self.reader()]
         for line in lines:
             log_probs, kinds = [], []
-            for one in readers:
-                one.stack.append(self.start)
+            for reader in readers:
+                reader.stack.append(self.start)
             for word in line:
                 readers, kind = self.advance(readers, word)
                 if not readers:
@@ -198,86 +198,86 @@ class World:
             readers = list(self.ended(readers))
             if not readers:
                 return None
-            found.log_probs.append(log_probs)
-            found.kinds.append(kinds)
-            found.lines.append(readers[0].ways)
+            reading.log_probs.append(log_probs)
+            reading.kinds.append(kinds)
+            reading.lines.append(readers[0].ways)
             readers[0].ways = []
-        found.belief = readers[0].belief
-        return found
+        reading.belief = readers[0].belief
+        return reading
 
     def advance(self, readers: Sequence[Reader], word: str) -> tuple[list[Reader], str]:
         """Readers after one more word, their beliefs multiplied by its probability, and what the word is.
 
         No reader is left where the word is impossible. The readers that are given are changed.
         """
-        found: list[Reader] = []
+        results: list[Reader] = []
         kind = "word"
         for reader in readers:
             for after, what in self._advance(reader, word):
-                found.append(after)
+                results.append(after)
                 kind = what
-        return found, kind
+        return results, kind
 
     def _advance(self, reader: Reader, word: str) -> Iterator[tuple[Reader, str]]:
         """One reader is changed in place where there is one way to read the word, else copied."""
         memory, stack = reader.memory, reader.stack
         while stack:
-            one = stack.pop()
-            if isinstance(one, str):
-                if one == word:
+            entry = stack.pop()
+            if isinstance(entry, str):
+                if entry == word:
                     yield reader, "word"
                 return
-            if isinstance(one, Rule):
-                shares = one.shares(memory)[0]
-                fits = self.beginning(one, memory, word)
+            if isinstance(entry, Rule):
+                shares = entry.shares(memory)[0]
+                fits = self.beginning(entry, memory, word)
                 for way in fits[1:]:
                     other = reader.copy()
-                    self._take(other, one, way, shares)
+                    self._take(other, entry, way, shares)
                     yield from self._advance(other, word)
                 if not fits:
                     return
-                self._take(reader, one, fits[0], shares)
-            elif isinstance(one, DrawnWord):
-                here = one.words(memory)
+                self._take(reader, entry, fits[0], shares)
+            elif isinstance(entry, DrawnWord):
+                here = entry.words(memory)
                 number = here.index.get(word)
                 if number is not None:
                     reader.belief = reader.belief * here.columns[number]
-                    if one.slot:
-                        one.learn(memory, word, number, here)
-                    yield reader, one.kind
+                    if entry.slot:
+                        entry.learn(memory, word, number, here)
+                    yield reader, entry.kind
                 return
-            elif isinstance(one, KnownWord):
-                if self._recall(reader, one, word):
-                    yield reader, f"known {one.slot}"
+            elif isinstance(entry, KnownWord):
+                if self._recall(reader, entry, word):
+                    yield reader, f"known {entry.slot}"
                 return
             else:
-                self._effect(reader, one)
+                self._effect(reader, entry)
 
     def _take(self, reader: Reader, rule: Rule, way: int, shares: Sequence[float]) -> None:
         reader.stack += rule.pushed[way]
         reader.belief = reader.belief * shares[way]
         reader.ways.append(way)
 
-    def _effect(self, reader: Reader, one: Change) -> None:
-        if one.turns:
+    def _effect(self, reader: Reader, change: Change) -> None:
+        if change.turns:
             # b'(s, m) = Σ_m' b(s, m') T(m' → m)
             reader.belief = reader.belief @ self.turn
         else:
-            getattr(reader.memory, one.name)(*one.arguments)
+            getattr(reader.memory, change.name)(*change.arguments)
 
-    def _recall(self, reader: Reader, one: KnownWord, word: str) -> bool:
+    def _recall(self, reader: Reader, entry: KnownWord, word: str) -> bool:
         """Whether a remembered value is read; an unknown one gets known."""
-        value = one.value(reader.memory)
+        value = entry.value(reader.memory)
         if value != UNKNOWN:
             return value == word
-        words, base = self.grammar.prior_words(one), word
-        if one.follows:
-            base = next((key for key, derived in one.follows.items() if derived == word), "")
+        words, base = self.grammar.prior_words(entry), word
+        if entry.follows:
+            base = next((key for key, derived in entry.follows.items() if derived == word), "")
         number = words.index.get(base)
         if number is None:
             return False
         reader.belief = reader.belief * words.columns[number]
-        reader.memory.learn(one.slot, one.whose, base)
+        reader.memory.learn(entry.slot, entry.whose, base)
         return True
 
     def ended(self, readers: Sequence[Reader]) -> Iterator[Reader]:
@@ -293,8 +293,8 @@ class World:
     def beginning(self, rule: Rule, memory: Memory, word: str) -> list[int]:
         """The ways of a rule that can begin with a word here."""
         (fixed, others), shares = self._firsts(rule), rule.shares(memory)[0]
-        found = [way for way in fixed.get(word, ()) if shares[way] > 0]
-        return found + [way for way, one in others if shares[way] > 0 and self._can_begin(one, memory, word)]
+        ways = [way for way in fixed.get(word, ()) if shares[way] > 0]
+        return ways + [way for way, entry in others if shares[way] > 0 and self._can_begin(entry, memory, word)]
 
     @cache  # noqa: B019  (as many as rules)
     def _firsts(self, rule: Rule) -> tuple[dict[str, list[int]], list[tuple[int, Part]]]:
@@ -302,27 +302,27 @@ class World:
         fixed: dict[str, list[int]] = {}
         others: list[tuple[int, Part]] = []
         for number, way in enumerate(rule.ways):
-            one = way[0]
-            if isinstance(one, str):
-                fixed.setdefault(one, []).append(number)
-            elif isinstance(one, DrawnWord) and not one.condition:
-                for word in one.forms[-1].words:
+            name = way[0]
+            if isinstance(name, str):
+                fixed.setdefault(name, []).append(number)
+            elif isinstance(name, DrawnWord) and not name.condition:
+                for word in name.forms[-1].words:
                     fixed.setdefault(word, []).append(number)
             else:
-                others.append((number, one))
+                others.append((number, name))
         return fixed, others
 
-    def _can_begin(self, one: Part, memory: Memory, word: str) -> bool:
-        if isinstance(one, Rule):
-            return bool(self.beginning(one, memory, word))
-        if isinstance(one, DrawnWord):
-            return word in one.words(memory).index
-        if isinstance(one, KnownWord):
-            value = one.value(memory)
+    def _can_begin(self, part: Part, memory: Memory, word: str) -> bool:
+        if isinstance(part, Rule):
+            return bool(self.beginning(part, memory, word))
+        if isinstance(part, DrawnWord):
+            return word in part.words(memory).index
+        if isinstance(part, KnownWord):
+            value = part.value(memory)
             if value != UNKNOWN:
                 return value == word
-            return word in one.follows.values() if one.follows else word in self.grammar.prior_words(one).index
-        raise AssertionError(one)  # an effect; the notation has none at the beginning of a line
+            return word in part.follows.values() if part.follows else word in self.grammar.prior_words(part).index
+        raise AssertionError(part)  # an effect; the notation has none at the beginning of a line
 
     # ---- what comes next
 
@@ -344,29 +344,29 @@ class World:
             joint[word] = joint.get(word, 0.0) + p
 
         while stack:
-            one = stack.pop()
-            if isinstance(one, str):
-                add(one, float(belief.sum()))
-            elif isinstance(one, Rule):
-                shares = one.shares(memory)[0]
+            entry = stack.pop()
+            if isinstance(entry, str):
+                add(entry, float(belief.sum()))
+            elif isinstance(entry, Rule):
+                shares = entry.shares(memory)[0]
                 for way, share in enumerate(shares):
                     if share > 0:
-                        self._openings(joint, memory, [*stack, *one.pushed[way]], belief * share)
-            elif isinstance(one, DrawnWord):
-                here = one.words(memory)
+                        self._openings(joint, memory, [*stack, *entry.pushed[way]], belief * share)
+            elif isinstance(entry, DrawnWord):
+                here = entry.words(memory)
                 for word, p in zip(here.words, (belief @ here.p).tolist(), strict=True):
                     add(word, p)
-            elif isinstance(one, KnownWord):
-                value = one.value(memory)
+            elif isinstance(entry, KnownWord):
+                value = entry.value(memory)
                 if value != UNKNOWN:
                     add(value, float(belief.sum()))
                 else:
-                    here = self.grammar.prior_words(one)
+                    here = self.grammar.prior_words(entry)
                     for word, p in zip(here.words, (belief @ here.p).tolist(), strict=True):
-                        add(one.follows[word] if one.follows else word, p)
+                        add(entry.follows[word] if entry.follows else word, p)
             else:
                 reader = Reader(memory.copy(), belief)
-                self._effect(reader, one)
+                self._effect(reader, entry)
                 memory, belief = reader.memory, reader.belief
                 continue
             return
@@ -377,9 +377,9 @@ class World:
         readers = [self.reader()]
         for line in lines:
             readers = list(self.ended(self.read_words(readers, line)))
-            total = sum(float(one.belief.sum()) for one in readers)
-            for one in readers:
-                one.belief = one.belief / total  # the product of a hundred lines is no floating-point number
+            total = sum(float(entry.belief.sum()) for entry in readers)
+            for reader in readers:
+                reader.belief = reader.belief / total  # the product of a hundred lines is no floating-point number
         return self.read_words(readers, words)
 
     def prefixes(self, lines: Iterable[Sequence[str]], words: Iterable[str]) -> Iterator[list[Reader]]:
@@ -392,8 +392,8 @@ class World:
 
     def read_words(self, readers: list[Reader], words: Iterable[str]) -> list[Reader]:
         """Readers after the first words of a line, from readers between lines."""
-        for one in readers:
-            one.stack.append(self.start)
+        for reader in readers:
+            reader.stack.append(self.start)
         for word in words:
             readers, _ = self.advance(readers, word)
         return readers
@@ -412,21 +412,21 @@ class World:
         for word in self.next_words(before):
             if word == END:
                 continue
-            readers, _ = self.advance([one.copy() for one in before], word)
+            readers, _ = self.advance([reader.copy() for reader in before], word)
             for rest in lines[line][index + 1 :]:
                 readers, _ = self.advance(readers, rest)
-            for one in self.ended(readers):
-                words, found = groups.setdefault(one.memory.key(), ([], []))
+            for reader in self.ended(readers):
+                words, group = groups.setdefault(reader.memory.key(), ([], []))
                 words.append(word)
-                found.append(one)
+                group.append(reader)
         shares: dict[str, float] = {}
-        for words, found in groups.values():
-            merged = Reader(found[0].memory, np.stack([one.belief for one in found]))  # (words, states)
+        for words, group in groups.values():
+            merged = Reader(group[0].memory, np.stack([reader.belief for reader in group]))  # (words, states)
             after = [merged]
             for following in lines[line + 1 :]:
                 after = list(self.ended(self.read_words(after, following)))
-            for one in after:
-                for word, p in zip(words, one.belief.sum(axis=-1).tolist(), strict=True):
+            for reader in after:
+                for word, p in zip(words, reader.belief.sum(axis=-1).tolist(), strict=True):
                     shares[word] = shares.get(word, 0.0) + p
         total = sum(shares.values())
         return {word: p / total for word, p in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))}

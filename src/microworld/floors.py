@@ -64,14 +64,14 @@ class Structures:
     def before(self, line: int) -> list[tuple[Memory, float]]:
         """π: each memory before a line, with its probability."""
         while len(self.by_line) <= line:
-            found: dict[tuple[object, ...], float] = {}
+            ends: dict[tuple[object, ...], float] = {}
             for key, p in self.by_line[-1].items():
                 for after, q in self.after(self.world.start, key).items():
                     memory = self.memories[after].copy()
                     memory.next_line()
                     end = self._key(memory)
-                    found[end] = found.get(end, 0.0) + p * q
-            self.by_line.append(found)
+                    ends[end] = ends.get(end, 0.0) + p * q
+            self.by_line.append(ends)
         return [(self.memories[key], p) for key, p in self.by_line[line].items()]
 
     def after(self, rule: Rule, key: tuple[object, ...]) -> dict[tuple[object, ...], float]:
@@ -79,7 +79,7 @@ class Structures:
         known = self.reached.get((rule, key))
         if known is not None:
             return known
-        memory, found = self.memories[key], dict[tuple[object, ...], float]()
+        memory, ends = self.memories[key], dict[tuple[object, ...], float]()
         shares = rule.shares(memory)[0]
         self._check(rule, memory, shares)
         for way, share in enumerate(shares):
@@ -88,18 +88,18 @@ class Structures:
                 if isinstance(symbol, (KnownWord, Change)):
                     self._check_known(rule.locations[way], symbol, here)
                 here = self._step(symbol, here)
-            for one, p in here.items():
-                found[one] = found.get(one, 0.0) + p
-        self.reached[rule, key] = found
-        return found
+            for end, p in here.items():
+                ends[end] = ends.get(end, 0.0) + p
+        self.reached[rule, key] = ends
+        return ends
 
     def _step(self, symbol: Part, here: dict[tuple[object, ...], float]) -> dict[tuple[object, ...], float]:
         if isinstance(symbol, Rule):
-            found: dict[tuple[object, ...], float] = {}
+            states: dict[tuple[object, ...], float] = {}
             for key, p in here.items():
                 for after, q in self.after(symbol, key).items():
-                    found[after] = found.get(after, 0.0) + p * q
-            return found
+                    states[after] = states.get(after, 0.0) + p * q
+            return states
         if isinstance(symbol, DrawnWord) and symbol.remembered:
             return self._changed(here, "learn", (symbol.slot, symbol.whose, UNKNOWN))
         if isinstance(symbol, Change) and not symbol.turns:
@@ -109,13 +109,13 @@ class Structures:
     def _changed(
         self, here: dict[tuple[object, ...], float], name: str, arguments: tuple[str, ...]
     ) -> dict[tuple[object, ...], float]:
-        found: dict[tuple[object, ...], float] = {}
+        states: dict[tuple[object, ...], float] = {}
         for key, p in here.items():
             memory = self.memories[key].copy()
             getattr(memory, name)(*arguments)
             after = self._key(memory)
-            found[after] = found.get(after, 0.0) + p
-        return found
+            states[after] = states.get(after, 0.0) + p
+        return states
 
     def _check(self, rule: Rule, memory: Memory, shares: Sequence[float]) -> None:
         """At a choice, all ways begin with different words."""
@@ -167,8 +167,8 @@ def read_alone(world: World, line: Sequence[str]) -> Reader | None:
 @cache
 def _memories(world: World) -> list[Memory]:
     """What may be remembered, those who know most first."""
-    found = [memory for memory, _ in Structures(world).before(SETTLED)]
-    return sorted(found, key=lambda memory: (memory.question is not None, -len(memory.people)))
+    memories = [memory for memory, _ in Structures(world).before(SETTLED)]
+    return sorted(memories, key=lambda memory: (memory.question is not None, -len(memory.people)))
 
 
 def check(world: World) -> None:
@@ -205,10 +205,10 @@ def _check_heard(
                     here |= {symbol.slot} - {""}
             after += [here] if constant else []
         known[rule, heard] = frozenset.intersection(*after) if after else heard
-    found = known[rule, heard]
-    if found is None:
+    shares = known[rule, heard]
+    if shares is None:
         raise RuleError(f"{rule.locations[0]}: the rule {rule.call.rule} contains itself")
-    return found
+    return shares
 
 
 def window_log_prob(
@@ -217,15 +217,15 @@ def window_log_prob(
     """log P(a line of a story | the `seen` lines before it), for a reader who has not seen the others."""
     start = max(0, line - seen)
     readers = [Reader(memory.copy(), world.prior * p) for memory, p in structures.before(start)]
-    for one in lines[start:line]:
-        readers = list(world.ended(world.read_words(readers, one)))
+    for entry in lines[start:line]:
+        readers = list(world.ended(world.read_words(readers, entry)))
     before = _total(readers)
     readers = list(world.ended(world.read_words(readers, lines[line])))
     return math.log(_total(readers)) - math.log(before)
 
 
 def _total(readers: Sequence[Reader]) -> float:
-    return math.fsum(float(one.belief.sum()) for one in readers)
+    return math.fsum(float(reader.belief.sum()) for reader in readers)
 
 
 def window_floor(

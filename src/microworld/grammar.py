@@ -20,17 +20,17 @@ class DrawnWord:
 
     __slots__ = ("condition", "form", "forms", "kind", "remembered", "slot", "table", "whose")
 
-    def __init__(self, one: Say, grammar: "Grammar") -> None:
-        _check_say(one, grammar)
-        self.table, self.form, self.slot, self.whose, self.condition = one
-        self.remembered = one.slot in PRIORS
-        words, condition = grammar.classes[one.table], grammar.slots.get(one.condition, "")
-        alone = words.form(one.form)
+    def __init__(self, speech: Say, grammar: "Grammar") -> None:
+        _check_say(speech, grammar)
+        self.table, self.form, self.slot, self.whose, self.condition = speech
+        self.remembered = speech.slot in PRIORS
+        words, condition = grammar.classes[speech.table], grammar.slots.get(speech.condition, "")
+        alone = words.form(speech.form)
         self.forms = {-1: alone}
         if condition:
             for row in range(len(table(grammar.rules.classes[condition].table))):
-                self.forms[row] = words.form(one.form, condition, row)
-        self.kind = f"{one.table}.{one.form}" if one.form else one.table
+                self.forms[row] = words.form(speech.form, condition, row)
+        self.kind = f"{speech.table}.{speech.form}" if speech.form else speech.table
 
     def words(self, memory: Memory) -> Words:
         """Its words here."""
@@ -49,28 +49,34 @@ class DrawnWord:
             memory.heard[self.slot] = words.rows[number]
 
 
-def _check_say(one: Say, grammar: "Grammar") -> None:
+def _check_say(speech: Say, grammar: "Grammar") -> None:
     """What is remembered of a person is a word of its class, in the form of that person, that no mood tilts."""
-    if one.table not in grammar.classes:
-        raise RuleError(f"there is no class {one.table} ({', '.join(grammar.classes)})")
-    if one.slot in PRIORS:
-        line, whose = grammar.classes[one.table].line, ("",) if one.slot == "saying" else SEXES
-        if one.table != PRIORS[one.slot] or one.whose not in whose or line.tilt == "mood":
-            raise RuleError(f"{one.table}>{one.slot}: what is remembered as {one.slot} is a {PRIORS[one.slot]} "
-                            f"of a person ({', '.join(SEXES)}), which no mood tilts")  # fmt: skip
-        if one.form != (one.whose if one.whose in line.forms else ""):
-            raise RuleError(f"{one.table}>{one.slot}.{one.whose}: its form is that of the person, not {one.form}")
-    elif one.whose:
-        raise RuleError(f"{one.slot}.{one.whose}: of a person one remembers {', '.join(PRIORS)}")
-    if one.condition and grammar.slots.get(one.condition) not in grammar.classes[one.table].company:
-        raise RuleError(f"{one.table}|{one.condition}: no company of {one.table} is remembered as {one.condition}")
+    if speech.table not in grammar.classes:
+        raise RuleError(f"there is no class {speech.table} ({', '.join(grammar.classes)})")
+    if speech.slot in PRIORS:
+        line, whose = grammar.classes[speech.table].line, ("",) if speech.slot == "saying" else SEXES
+        if speech.table != PRIORS[speech.slot] or speech.whose not in whose or line.tilt == "mood":
+            raise RuleError(f"{speech.table}>{speech.slot}: what is remembered as {speech.slot} is a "
+                            f"{PRIORS[speech.slot]} of a person ({', '.join(SEXES)}), which no mood tilts")  # fmt: skip
+        if speech.form != (speech.whose if speech.whose in line.forms else ""):
+            raise RuleError(
+                f"{speech.table}>{speech.slot}.{speech.whose}: its form is that of the person, not {speech.form}"
+            )
+    elif speech.whose:
+        raise RuleError(f"{speech.slot}.{speech.whose}: of a person one remembers {', '.join(PRIORS)}")
+    if speech.condition and grammar.slots.get(speech.condition) not in grammar.classes[speech.table].company:
+        raise RuleError(
+            f"{speech.table}|{speech.condition}: no company of {speech.table} is remembered as {speech.condition}"
+        )
 
 
 def _check_arguments(name: str, arguments: tuple[str, ...]) -> None:
     """The arguments of an effect or a feature are values of its parameters."""
     allowed = parameters(name) if name != "turn" else []
-    if len(arguments) != len(allowed) or any(one not in values for one, values in zip(arguments, allowed, strict=True)):
-        shape = ".".join([name, *(f"({'|'.join(one)})" for one in allowed)])
+    if len(arguments) != len(allowed) or any(
+        argument not in values for argument, values in zip(arguments, allowed, strict=True)
+    ):
+        shape = ".".join([name, *(f"({'|'.join(names)})" for names in allowed)])
         raise RuleError(f"{'.'.join([name, *arguments])}: expected {shape}")
 
 
@@ -91,10 +97,10 @@ class Rule:
                     raise RuleError(f"{location}: {name} is no number, no curve and no feature ({', '.join(FEATURES)})")
                 with at(location):
                     _check_arguments(name, arguments)
-        self.depends = sorted({one for features in self.features for one in features})
+        self.depends = sorted({feature for features in self.features for feature in features})
         self.on_line = any(self.curves)
         self.ways: list[tuple[Part, ...]] = [
-            tuple(grammar.symbol(one, way.location) for one in way.symbols) for way in ways
+            tuple(grammar.symbol(symbol, way.location) for symbol in way.symbols) for way in ways
         ]
         self.pushed = [way[::-1] for way in self.ways]
         self._weights: dict[tuple[float, ...], tuple[list[float], list[float]]] = {}
@@ -104,16 +110,16 @@ class Rule:
         key = tuple([getattr(memory, name)(*arguments) for name, arguments in self.depends])
         if self.on_line:
             key += (float(memory.line),)
-        found = self._weights.get(key)
-        if found is None:
+        entry = self._weights.get(key)
+        if entry is None:
             values = dict(zip(self.depends, key, strict=False))
             weights = []
             for constant, curves, features in zip(self.constants, self.curves, self.features, strict=True):
                 weight = constant
                 for curve in curves:
                     weight *= curve[min(memory.line, len(curve) - 1)]
-                for one in features:
-                    weight *= values[one]
+                for feature in features:
+                    weight *= values[feature]
                 weights.append(weight)
             total = sum(weights)
             if not total:
@@ -121,8 +127,8 @@ class Rule:
                 raise RuleError(f"{self.locations[0]}: all lines of the rule {self.call.rule} have the weight 0 "
                                 f"in line {memory.line + 1} of a story{', where ' * bool(here)}{here}")  # fmt: skip
             shares = [weight / total for weight in weights]
-            found = self._weights[key] = (shares, list(accumulate(shares)))
-        return found
+            entry = self._weights[key] = (shares, list(accumulate(shares)))
+        return entry
 
 
 class KnownWord:
@@ -130,19 +136,19 @@ class KnownWord:
 
     __slots__ = ("follows", "named", "slot", "whose")
 
-    def __init__(self, one: Known, grammar: "Grammar") -> None:
-        self.slot, self.whose, self.named = one.slot, one.whose, one.slot
+    def __init__(self, symbol: Known, grammar: "Grammar") -> None:
+        self.slot, self.whose, self.named = symbol.slot, symbol.whose, symbol.slot
         self.follows: dict[str, str] | None = None
-        if one.slot in grammar.rules.derived:
-            self.slot, name = grammar.rules.derived[one.slot]
-            self.follows = {row[self.slot]: row[one.slot] for row in table(name)}
+        if symbol.slot in grammar.rules.derived:
+            self.slot, name = grammar.rules.derived[symbol.slot]
+            self.follows = {row[self.slot]: row[symbol.slot] for row in table(name)}
         known = ", ".join([*PRIORS, *grammar.rules.derived])
         if self.slot not in PRIORS:
-            raise RuleError(f"${one.slot}: nothing of that name is remembered ({known})")
-        if one.whose not in (("",) if self.slot == "saying" else SEXES):
-            raise RuleError(f"${one.slot}.{one.whose}: what follows the dot is a person ({', '.join(SEXES)})")
+            raise RuleError(f"${symbol.slot}: nothing of that name is remembered ({known})")
+        if symbol.whose not in (("",) if self.slot == "saying" else SEXES):
+            raise RuleError(f"${symbol.slot}.{symbol.whose}: what follows the dot is a person ({', '.join(SEXES)})")
         if PRIORS[self.slot] not in grammar.classes:
-            raise RuleError(f"${one.slot}: there is no class {PRIORS[self.slot]}")
+            raise RuleError(f"${symbol.slot}: there is no class {PRIORS[self.slot]}")
 
     def value(self, memory: Memory) -> str:
         """What the memory holds of it; `UNKNOWN`: the reader did not see it."""
@@ -193,21 +199,21 @@ class Grammar:
         self.start: Rule = self.symbol(LINE, "")  # type: ignore[assignment]
         self._priors: dict[tuple[str, str], Words] = {}
 
-    def symbol(self, one: Symbol, location: str) -> Part:
+    def symbol(self, symbol: Symbol, location: str) -> Part:
         """What the engine works with: made once for equal symbols."""
-        if one in self._symbols:
-            return self._symbols[one]
+        if symbol in self._symbols:
+            return self._symbols[symbol]
         part: Part
-        match one:
+        match symbol:
             case Word(word):
                 part = word
             case Say() | Known():
                 with at(location):
-                    part = DrawnWord(one, self) if isinstance(one, Say) else KnownWord(one, self)
+                    part = DrawnWord(symbol, self) if isinstance(symbol, Say) else KnownWord(symbol, self)
             case Call():
                 rule = Rule.__new__(Rule)
-                self._symbols[one] = rule
-                rule.__init__(one, self)  # type: ignore[misc]
+                self._symbols[symbol] = rule
+                rule.__init__(symbol, self)  # type: ignore[misc]
                 return rule
             case Effect(name, arguments):
                 if name not in (*EFFECTS, "turn"):
@@ -215,15 +221,15 @@ class Grammar:
                 with at(location):
                     _check_arguments(name, arguments)
                 part = Change(name, arguments)
-        self._symbols[one] = part
+        self._symbols[symbol] = part
         return part
 
-    def prior_words(self, one: KnownWord) -> Words:
+    def prior_words(self, word: KnownWord) -> Words:
         """The words that an unknown value may be."""
-        key = (one.slot, one.whose)
+        key = (word.slot, word.whose)
         if key not in self._priors:
-            words = self.classes[PRIORS[one.slot]]
-            self._priors[key] = words.form(one.whose if one.whose in words.line.forms else "")
+            words = self.classes[PRIORS[word.slot]]
+            self._priors[key] = words.form(word.whose if word.whose in words.line.forms else "")
         return self._priors[key]
 
 

@@ -59,16 +59,16 @@ def table(name: str) -> tuple[Mapping[str, str], ...]:
     """
     with (HERE / "lexicon" / f"{name}.tsv").open(encoding="utf-8", newline="") as file:
         lines = (line for line in file if not line.startswith("#"))
-        found = tuple(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-    for number, row in enumerate(found):
+        results = tuple(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    for number, row in enumerate(results):
         if None in row or None in row.values():
-            raise RuleError(f"{location(name, number)}: expected {len(found[0])} columns with tabs between")
+            raise RuleError(f"{location(name, number)}: expected {len(results[0])} columns with tabs between")
         for column, owners in (("subject", SUBJECTS), ("mood", MOODS)):
             if row.get(column, ANY) not in (*owners, ANY):
                 raise RuleError(
                     f"{location(name, number)}: {row[column]}: expected a {column}: {', '.join(owners)}, {ANY}"
                 )
-    return found
+    return results
 
 
 def location(name: str, number: int) -> str:
@@ -150,12 +150,12 @@ class WordClass:
         owners = [here[number].get(tilt, ANY) if tilt else ANY for number in numbers]
         weights = np.array([_zipf(owners[:rank].count(owner)) for rank, owner in enumerate(owners)])
         for owner in set(owners):
-            mine = np.array([one == owner for one in owners])
+            mine = np.array([name == owner for name in owners])
             weights[mine] /= weights[mine].sum()
         classes = (
             (SUBJECTS[: self.extent.subjects] if tilt == "subject" else MOODS[: self.extent.moods]) if tilt else ()
         )
-        found = np.empty((self.extent.states, len(numbers)))
+        shares = np.empty((self.extent.states, len(numbers)))
         for state in range(self.extent.states):
             subject, mood = divmod(state, self.extent.moods)
             for rank, owner in enumerate(owners):
@@ -164,8 +164,8 @@ class WordClass:
                 else:
                     ours = classes.index(owner) == (subject if tilt == "subject" else mood)
                     share = (1 - STRAY[tilt]) * ours + STRAY[tilt] / len(classes)
-                found[state, rank] = share * weights[rank]
-        return found
+                shares[state, rank] = share * weights[rank]
+        return shares
 
 
 def _zipf(rank: int) -> float:
@@ -180,7 +180,7 @@ def check_tables(rules: Rules) -> None:
         RuleError: one does not, or what follows from a word is not its own; the message names file and line.
     """
     for name, line in rules.classes.items():
-        columns = {one for column, key, _ in line.forms.values() for one in (column, key) if one}
+        columns = {name for column, key, _ in line.forms.values() for name in (column, key) if name}
         _check_columns(rules.locations[f"class {name}"], line.table, columns | ({line.tilt} - {""}))
     for name, other, column in rules.company:
         _check_columns(rules.locations[f"company {name} {other}"], rules.classes[other].table, {column})
@@ -209,7 +209,7 @@ def classes(
     Args:
         company: (class, other class, the column of the other that names words of the first).
     """
-    found: dict[str, dict[str, dict[int, list[int]]]] = {name: {} for name in lines}
+    results: dict[str, dict[str, dict[int, list[int]]]] = {name: {} for name in lines}
     for name, other, column in company:
         columns = {column for column, *_ in lines[name].forms.values()}
         first = {row[column]: number for number, row in enumerate(table(lines[name].table)) for column in columns}
@@ -217,6 +217,6 @@ def classes(
             for word in table(lines[other].table)[number][column].split(","):
                 if word not in first:
                     raise RuleError(f"{location(lines[other].table, number)}: {word} is not in {lines[name].table}.tsv")
-                found[name].setdefault(other, {}).setdefault(number, []).append(first[word])
-                found[other].setdefault(name, {}).setdefault(first[word], []).append(number)
-    return {name: WordClass(name, line, extent, found[name]) for name, line in lines.items()}
+                results[name].setdefault(other, {}).setdefault(number, []).append(first[word])
+                results[other].setdefault(name, {}).setdefault(first[word], []).append(number)
+    return {name: WordClass(name, line, extent, results[name]) for name, line in lines.items()}

@@ -48,14 +48,17 @@ class Memory:
 
     def copy(self) -> "Memory":
         """An independent copy."""
-        people = {sex: Person(one.name, one.job, one.town, one.like, one.last) for sex, one in self.people.items()}
+        people = {
+            sex: Person(person.name, person.job, person.town, person.like, person.last)
+            for sex, person in self.people.items()
+        }
         return Memory(self.line, people, self.lead, self.question, self.saying, dict(self.heard))
 
     def key(self) -> tuple[object, ...]:
         """Equal for equal memories; when somebody was mentioned last counts only back to the line before."""
         people = tuple(
-            (sex, one.name, one.job, one.town, one.like, max(one.last, self.line - 2))
-            for sex, one in sorted(self.people.items())
+            (sex, person.name, person.job, person.town, person.like, max(person.last, self.line - 2))
+            for sex, person in sorted(self.people.items())
         )
         return self.line, people, self.lead, self.question, self.saying, tuple(sorted(self.heard.items()))
 
@@ -137,8 +140,8 @@ class Memory:
 
     def recent(self, sex: str) -> float:
         """0 if this person was not introduced; 2 if meant in the line before or in this one, else 1."""
-        one = self.people.get(sex)
-        return 0.0 if one is None else 1.0 + (one.last >= self.line - 1)
+        person = self.people.get(sex)
+        return 0.0 if person is None else 1.0 + (person.last >= self.line - 1)
 
     def no_saying(self) -> float:
         """1 if "they" said nothing yet."""
@@ -156,4 +159,4 @@ FEATURES = ("nobody", "free", "open_question", "met", "new", "two", "leads", "re
 def parameters(name: str) -> list[tuple[str, ...]]:
     """What each argument of an effect or a feature may be."""
     allowed = {"sex": SEXES, "fact": FACTS}
-    return [allowed[one] for one in list(signature(getattr(Memory, name)).parameters)[1:]]
+    return [allowed[entry] for entry in list(signature(getattr(Memory, name)).parameters)[1:]]

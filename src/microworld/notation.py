@@ -142,7 +142,7 @@ class Rules:
     def line(self, rule: str, line: int, values: Mapping[str, str]) -> tuple[Symbol, ...]:
         """The symbols of a line of a translation, with the values of its parameters put in."""
         location, text = self.rules[rule].lines[line]
-        return tuple(self._symbol(location, one, values) for one in _tokens(text))
+        return tuple(self._symbol(location, token, values) for token in _tokens(text))
 
     def used(self, line: str) -> Iterator[str]:
         """The rules, classes and remembered values (`$town`) of a line."""
@@ -151,8 +151,8 @@ class Rules:
                 yield token[1:-1].split()[0]
             elif token.startswith("$"):
                 yield token.split(".")[0]
-            elif found := re.match(r"[A-Z]+", token):
-                yield found[0]
+            elif match := re.match(r"[A-Z]+", token):
+                yield match[0]
 
     def check(self) -> None:
         """Check each line with all values of its parameters.
@@ -175,8 +175,8 @@ class Rules:
             for number, (location, text) in enumerate(written.lines):
                 if text.count("{") != text.count("}"):
                     raise RuleError(f"{location}: a brace is open")
-                for found in product(*(self.parameters[one] for one in written.parameters)):
-                    self._check_line(written, number, dict(zip(written.parameters, found, strict=True)))
+                for results in product(*(self.parameters[parameter] for parameter in written.parameters)):
+                    self._check_line(written, number, dict(zip(written.parameters, results, strict=True)))
 
     def _declared(self) -> str:
         return ", ".join(self.parameters) or "none is declared"
@@ -203,7 +203,7 @@ class Rules:
         if written is None:
             raise RuleError(f"{location}: there is no rule {call.rule}")
         if len(written.parameters) != len(call.values):
-            has, gets = (" ".join(one) or "(none)" for one in (written.parameters, call.values))
+            has, gets = (" ".join(names) or "(none)" for names in (written.parameters, call.values))
             raise RuleError(f"{location}: the rule {call.rule} has the parameters {has}, and gets {gets}")
         for parameter, value in zip(written.parameters, call.values, strict=True):
             if value not in self.parameters[parameter]:
@@ -215,11 +215,11 @@ class Rules:
         tokens = _tokens(line)
         names = {name for token in tokens for name in _names(token)}
         loose = [name for name in self.parameters if name in names and name not in values]
-        for found in product(*(self.parameters[name] for name in loose)):
-            more = dict(zip(loose, found, strict=True))
+        for results in product(*(self.parameters[name] for name in loose)):
+            more = dict(zip(loose, results, strict=True))
             weight, features = (1.0, ()) if self.translates else self._weight(location, tokens[0], {**values, **more})
             symbols = tuple(
-                self._symbol(location, one, {**values, **more}) for one in tokens[0 if self.translates else 1 :]
+                self._symbol(location, token, {**values, **more}) for token in tokens[0 if self.translates else 1 :]
             )
             yield Way(weight, features, symbols, location, number, more)
 
@@ -233,7 +233,7 @@ class Rules:
                 weight *= float(factor)
             except ValueError:
                 name, *arguments = factor.split(".")
-                features.append((name, tuple(values.get(one, one) for one in arguments)))
+                features.append((name, tuple(values.get(argument, argument) for argument in arguments)))
         return weight, tuple(features)
 
     def _chosen(self, location: str, token: str, values: Mapping[str, str]) -> str:
@@ -257,18 +257,18 @@ class Rules:
             name, *arguments = token[1:-1].split() or [""]
             if not token.endswith(">"):
                 raise RuleError(f"{location}: {token}: a rule stands between < and >")
-            return Call(name, tuple(values.get(one, one) for one in arguments))
+            return Call(name, tuple(values.get(argument, argument) for argument in arguments))
         head, *rest = self._chosen(location, token, values).split(".") if len(token) > 1 else (token,)
-        found = [values.get(one, one) for one in rest]
+        results = [values.get(name, name) for name in rest]
         if head.startswith("$"):
-            return Known(head[1:], "".join(found))
+            return Known(head[1:], "".join(results))
         if head.startswith("!"):
-            return Effect(head[1:], tuple(found))
+            return Effect(head[1:], tuple(results))
         match = re.fullmatch(r"([A-Z]+)(\+\w+)?((?:\.\w+)*)(?:>(\w+)(?:\.(\w+))?)?(?:\|(\w+))?", token)
         if match is None:
             return Word(self._chosen(location, token, values))
-        table, endings, form, slot, whose, condition = (one or "" for one in match.groups())
-        forms = ".".join(values.get(one, one) for one in form.split(".") if one)
+        table, endings, form, slot, whose, condition = (group or "" for group in match.groups())
+        forms = ".".join(values.get(part, part) for part in form.split(".") if part)
         return Say(table + endings, forms, slot, values.get(whose, whose), condition)
 
 
@@ -351,23 +351,23 @@ def _declared(rules: Rules, head: str, rest: list[str], location: str) -> Writte
         case "translates":
             rules.translates = rest[0]
         case "curve":
-            rules.curves[rest[0]] = tuple(float(one) for one in rest[1:])
-            if not all(0 <= one < inf for one in rules.curves[rest[0]]):
+            rules.curves[rest[0]] = tuple(float(word) for word in rest[1:])
+            if not all(0 <= curve < inf for curve in rules.curves[rest[0]]):
                 raise ValueError("the numbers of a curve are from 0 on")
         case "class":
             name, table, tilt, *forms = rest
             if tilt not in ("-", "subject", "mood"):
                 raise ValueError(f"{tilt}: what tilts a class is subject, mood or - (nothing)")
-            rules.classes[name] = ClassLine(table, tilt.strip("-"), dict(_form(one) for one in forms))
+            rules.classes[name] = ClassLine(table, tilt.strip("-"), dict(_form(form) for form in forms))
         case "company":
-            for one in rest[:2]:
-                if one not in rules.classes:
-                    raise ValueError(f"there is no class {one} above this line")
+            for word in rest[:2]:
+                if word not in rules.classes:
+                    raise ValueError(f"there is no class {word} above this line")
             rules.company.append((rest[0], rest[1], rest[2]))
         case "derived":
             rules.derived[rest[0]] = (rest[1], rest[2])
         case "endings":
-            rules.endings[rest[0]] = {key: ending for key, _, ending in (one.partition("=") for one in rest[1:])}
+            rules.endings[rest[0]] = {key: ending for key, _, ending in (word.partition("=") for word in rest[1:])}
         case _:
             if head in rules.rules:
                 raise ValueError(f"the rule {head} is there twice")
@@ -378,8 +378,8 @@ def _declared(rules: Rules, head: str, rest: list[str], location: str) -> Writte
 
 def _form(text: str) -> tuple[str, tuple[str, str, str]]:
     """`m=word?sex=m` → m, (word, sex, m)."""
-    found = re.fullmatch(r"(?:(\w+)=)?(\w+)(?:\?(\w+)=(\w+))?", text)
-    if found is None:
+    match = re.fullmatch(r"(?:(\w+)=)?(\w+)(?:\?(\w+)=(\w+))?", text)
+    if match is None:
         raise ValueError(f"{text}: a form is COLUMN, FORM=COLUMN or FORM=COLUMN?COLUMN=VALUE")
-    form, column, key, value = found.groups("")
+    form, column, key, value = match.groups("")
     return form, (column, key, value)

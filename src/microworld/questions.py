@@ -88,24 +88,24 @@ def draw_questions(
 
 def _chosen(meanings: list[Meaning], rng: Random) -> Meaning:
     """One of some questions: facts and events are as frequent, and so is every kind of each."""
-    keys: list[Callable[[Meaning], object]] = [lambda one: one[0] in EVENTS, lambda one: one[0]]
+    keys: list[Callable[[Meaning], object]] = [lambda meaning: meaning[0] in EVENTS, lambda meaning: meaning[0]]
     for key in keys:
         value = rng.choice(list(dict.fromkeys(map(key, meanings))))
-        meanings = [one for one in meanings if key(one) == value]
+        meanings = [meaning for meaning in meanings if key(meaning) == value]
     return rng.choice(meanings)
 
 
 def _options(facts: "Facts", meaning: Meaning, none: bool, count: int, rng: Random) -> list[str]:
     """Answers whose last words differ, in random order: the right one, "", those of the same sort, then any."""
     right = [facts.text(span) for span in facts.answers.get(meaning, [])]
-    found = {one.split()[-1]: one for one in right} | ({"": ""} if none or not right else {})
+    options = {answer.split()[-1]: answer for answer in right} | ({"": ""} if none or not right else {})
     others = facts.answered()
     rng.shuffle(others)
-    for one in sorted(others, key=lambda one: ASKED[one[0]][1] != ASKED[meaning[0]][1]):
-        text = facts.text(facts.answers[one][0])
-        if len(found) < count:
-            found.setdefault(text.split()[-1], text)
-    return rng.sample(list(found.values()), len(found))
+    for other in sorted(others, key=lambda entry: ASKED[entry[0]][1] != ASKED[meaning[0]][1]):
+        text = facts.text(facts.answers[other][0])
+        if len(options) < count:
+            options.setdefault(text.split()[-1], text)
+    return rng.sample(list(options.values()), len(options))
 
 
 class Facts:
@@ -143,22 +143,22 @@ class Facts:
             for name, column in columns.items()
         }
         people = (*SEXES, absent["names"])
-        found: list[Meaning] = [(kind, who) for kind in ("live", "like", "job") for who in people]
-        found += [("lives", absent["lands"]), ("likes", absent["likes"]), ("is", absent["jobs"])]
-        found += [(kind, who, one[2]) for one in self.answers if one[0] in ("do", "want") for who in people
+        meanings: list[Meaning] = [(kind, who) for kind in ("live", "like", "job") for who in people]
+        meanings += [("lives", absent["lands"]), ("likes", absent["likes"]), ("is", absent["jobs"])]
+        meanings += [(kind, who, answer[2]) for answer in self.answers if answer[0] in ("do", "want") for who in people
                   for kind in ("do", "want")]  # fmt: skip
         for sort, verb, thing in self._events:
             if sort == "VERB":
-                found += [("where", who, _verbs()[verb], thing.removeprefix("the ")) for who in people]
-                found += [("who", other, thing) for other in _company()[thing.removeprefix("the ")]]
+                meanings += [("where", who, _verbs()[verb], thing.removeprefix("the ")) for who in people]
+                meanings += [("who", other, thing) for other in _company()[thing.removeprefix("the ")]]
             elif sort == "TAKE":
-                found += [("who", verb, other) for kind, _, other in self._events if kind in ("VERB", "TAKE")]
+                meanings += [("who", verb, other) for kind, _, other in self._events if kind in ("VERB", "TAKE")]
             elif sort == "DEED":
-                found += [("who", verb, name) for name in self.names.values()]
+                meanings += [("who", verb, name) for name in self.names.values()]
             else:
                 owner, own = thing.split()
-                found.append(("who", verb, f"{'her' if owner == 'his' else 'his'} {own}"))
-        return [meaning for meaning in dict.fromkeys(found) if meaning not in self.answers]
+                meanings.append(("who", verb, f"{'her' if owner == 'his' else 'his'} {own}"))
+        return [meaning for meaning in dict.fromkeys(meanings) if meaning not in self.answers]
 
     def worded(self, meaning: Meaning, rng: Random) -> str:
         """A question in words; a person of the paragraph by name or by a pronoun."""
@@ -252,8 +252,8 @@ def draw_kinds(rng: Random, open_share: float) -> Iterator[dict[str, Any]]:
     while True:
         (line,) = here.draw(rng, 1)
         chances = dict.fromkeys(ways, 0.0)
-        for one in here.ended(here.read_words([here.reader()], line.words)):
-            chances[ways[one.ways[0]]] += float(one.belief.sum())
+        for reader in here.ended(here.read_words([here.reader()], line.words)):
+            chances[ways[reader.ways[0]]] += float(reader.belief.sum())
         label, total = ways[line.ways[0]], sum(chances.values())
         yield {
             "text": line.text,
@@ -330,8 +330,8 @@ def _changes(first: Event, open_share: float) -> Iterator[tuple[float, str, str]
     """(weight, second sentence, label) of every change."""
     things = first.things
     locations, looks, verbs = (things[column].split(",") for column in ("places", "plain", "verbs"))
-    found: dict[str, list[Event]] = {name: [] for name in LABELS}
-    entailed, contradicted, neutral = found.values()
+    changes: dict[str, list[Event]] = {name: [] for name in LABELS}
+    entailed, contradicted, neutral = changes.values()
     if first.look:
         entailed.append(first._replace(look=""))
         contradicted += [first._replace(look=OPPOSITES[first.look])] if first.look in OPPOSITES else []
@@ -345,8 +345,8 @@ def _changes(first: Event, open_share: float) -> Iterator[tuple[float, str, str]
     if first.number != "the":
         contradicted.append(first._replace(number="three" if first.number == "two" else "two"))
     neutral += [first._replace(verb=verb) for verb in verbs if verb != first.verb]
-    for label, options in found.items():
-        yield from (((1 - open_share) / len(LABELS) / len(options), one.text, label) for one in options)
+    for label, options in changes.items():
+        yield from (((1 - open_share) / len(LABELS) / len(options), option.text, label) for option in options)
     others = [row for row in table("nouns") if first.verb in row["verbs"].split(",") and row != things]
     for row in others if open_share else ():
         other = first._replace(things=row, look="", location="").text

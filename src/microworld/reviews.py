@@ -94,18 +94,18 @@ def _phrase(rule: Rule, words: Iterator[str], ways: Iterator[int], here: World) 
             parts.append(_certain(GOOD if symbol.form == "happy" else BAD, word))
         else:
             parts.append(_certain(NEUTRAL, word))
-    found = parts.pop()
+    phrase = parts.pop()
     while parts:
-        found = _joined(parts.pop(), found)
-    return found
+        phrase = _joined(parts.pop(), phrase)
+    return phrase
 
 
 def _joined(first: Phrase, second: Phrase) -> Phrase:
     chances: dict[int, float] = {}
     combine = _function(first, second)
-    for one, p in first.chances.items():
+    for name, p in first.chances.items():
         for other, q in second.chances.items():
-            label = combine(one, other)
+            label = combine(name, other)
             chances[label] = chances.get(label, 0.0) + p * q
     return Phrase(combine(first.label, second.label), chances, "", (first, second))
 
@@ -148,17 +148,17 @@ def draw_reviews(rng: Random, open_share: float, names: Sequence[str] = LEVELS) 
     here = reviews_world(open_share)
     while True:
         (line,) = here.draw(rng, 1)
-        found = review(line, here)
-        if not names[found.label]:
+        result = review(line, here)
+        if not names[result.label]:
             continue  # the words always show whether a review is neutral
         chances = dict.fromkeys(names, 0.0)
-        for label, p in found.chances.items():
+        for label, p in result.chances.items():
             chances[names[label]] += p
         yield {
             "text": line.text,
-            "label": names[found.label],
-            "tree": found.bracketed(names),
-            "log_prob": round(math.log(chances[names[found.label]]), 9),
+            "label": names[result.label],
+            "tree": result.bracketed(names),
+            "log_prob": round(math.log(chances[names[result.label]]), 9),
             "ceiling": round(max(chances.values()), 9),
         }
 

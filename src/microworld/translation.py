@@ -39,8 +39,8 @@ class Node:
         for key, number in self.order:
             if key == name:
                 return self.words[key][number][1]
-            if key in self.parts and (found := self.parts[key][number].form(name)):
-                return found
+            if key in self.parts and (form := self.parts[key][number].form(name)):
+                return form
         return ""
 
 
@@ -87,7 +87,10 @@ class Translation:
                 _base, source = self.world.rules.derived[name.lower()]
                 columns = [name.lower()]
             else:
-                source, columns = line.table, [column for one, (column, *_) in line.forms.items() if form in ("", one)]
+                source, columns = (
+                    line.table,
+                    [column for name, (column, *_) in line.forms.items() if form in ("", name)],
+                )
             self._rows[name, form] = {
                 row[column]: number for column in columns for number, row in enumerate(table(source))
             }
@@ -108,7 +111,7 @@ class Translation:
                 name = symbol.table.split("+")[0]
                 number = counts.get(name, 0)
                 counts[name] = number + 1
-                forms = [node.form(one) if one.isupper() else one for one in symbol.form.split(".") if one]
+                forms = [node.form(part) if part.isupper() else part for part in symbol.form.split(".") if part]
                 yield self._word_of(symbol.table, tuple(forms), node.words[name][number][0])
 
     @cache  # noqa: B019  (as many as lines)
@@ -164,9 +167,9 @@ class Translation:
             for (location, line), (there, translated) in zip_longest(
                 written.lines, other.lines, fillvalue=(other.location, "")
             ):
-                one, two = _named(self.world.rules.used(line)), _named(self.rules.used(translated))
-                if one != two:
-                    has, this = (" ".join(names) or "(none)" for names in (one, two))
+                used, two = _named(self.world.rules.used(line)), _named(self.rules.used(translated))
+                if used != two:
+                    has, this = (" ".join(names) or "(none)" for names in (used, two))
                     raise RuleError(f"{there}: {rule}: {location} has {has}; this has {this}")
         for rule in self.world.rules.rules:
             self._check_forms(rule)
@@ -174,11 +177,11 @@ class Translation:
     def _check_forms(self, rule: str) -> None:
         """Each word of a rule's lines can be written, in all forms."""
         english, other = self.world.rules, self.rules.rules[rule]
-        call = Call(rule, tuple(english.parameters[one][0] for one in english.rules[rule].parameters))
+        call = Call(rule, tuple(english.parameters[parameter][0] for parameter in english.rules[rule].parameters))
         for way in english.ways(call):
             location = other.lines[way.line][0]
             below = self._below(english.rules[rule].lines[way.line][1])
-            for extra in product(*(self.rules.parameters[one] for one in other.parameters)):
+            for extra in product(*(self.rules.parameters[parameter] for parameter in other.parameters)):
                 with at(location):
                     for symbol in self._line(rule, way.line, tuple(sorted(way.values.items())), extra):
                         self._check_symbol(symbol, below)
@@ -188,8 +191,8 @@ class Translation:
             for form in self._forms(symbol.word[1:-1].split()[0], below):
                 self._choice(symbol.word, form)
         elif isinstance(symbol, Say):
-            written = [one for one in symbol.form.split(".") if one]
-            for forms in product(*(self._forms(one, below) if one.isupper() else [one] for one in written)):
+            written = [part for part in symbol.form.split(".") if part]
+            for forms in product(*(self._forms(symbol, below) if symbol.isupper() else [symbol] for symbol in written)):
                 self._word_of(symbol.table, forms, 0)
 
     def _forms(self, name: str, below: set[str]) -> list[str]:
@@ -200,14 +203,14 @@ class Translation:
 
     def _below(self, line: str) -> set[str]:
         """The classes of a line of English and of the rules that it names."""
-        found, left = set[str](), _named(self.world.rules.used(line))
+        names, left = set[str](), _named(self.world.rules.used(line))
         while left:
             name = left.pop()
-            if name not in found:
-                found.add(name)
+            if name not in names:
+                names.add(name)
                 lines = self.world.rules.rules[name].lines if name in self.world.rules.rules else ()
-                left += [one for _, text in lines for one in _named(self.world.rules.used(text))]
-        return found
+                left += [name for _, text in lines for name in _named(self.world.rules.used(text))]
+        return names
 
 
 def _class(symbol: DrawnWord | KnownWord) -> tuple[str, str]:
@@ -217,6 +220,6 @@ def _class(symbol: DrawnWord | KnownWord) -> tuple[str, str]:
     return (symbol.named.upper() if symbol.follows else PRIORS[symbol.slot]), ""
 
 
-def _named(found: Iterator[str]) -> list[str]:
+def _named(lines: Iterator[str]) -> list[str]:
     """Classes and rules, in an order of their own; a remembered value as its class."""
-    return sorted(PRIORS.get(one[1:], one[1:].upper()) if one.startswith("$") else one for one in found)
+    return sorted(PRIORS.get(name[1:], name[1:].upper()) if name.startswith("$") else name for name in lines)

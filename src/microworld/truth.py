@@ -63,9 +63,9 @@ def analogies(counts: Mapping[str, int], least: int, rng: Random) -> list[str]:
     for section, (name, first, second) in SECTIONS.items():
         pairs = [(row[first], row[second]) for row in table(name)]
         frequent = [pair for pair in pairs if min(counts.get(word, 0) for word in pair) >= least]
-        questions = [(one, other) for one in frequent for other in frequent if one != other]
+        questions = [(first, other) for first in frequent for other in frequent if first != other]
         rng.shuffle(questions)
-        lines += [f": {section}", *(" ".join((*one, *other)) for one, other in questions[:QUESTIONS])]
+        lines += [f": {section}", *(" ".join((*first, *other)) for first, other in questions[:QUESTIONS])]
     return lines
 
 
@@ -75,39 +75,39 @@ def similarity(counts: Mapping[str, int], rng: Random) -> list[str]:
     """
     nouns = [row for row in table("nouns") if counts.get(row["singular"], 0)]
     by_score: dict[float, list[tuple[str, str]]] = {}
-    for index, one in enumerate(nouns):
+    for index, noun in enumerate(nouns):
         for other in nouns[index + 1 :]:
-            by_score.setdefault(likeness(one, other), []).append((one["singular"], other["singular"]))
+            by_score.setdefault(likeness(noun, other), []).append((noun["singular"], other["singular"]))
     lines = []
     for score, pairs in sorted(by_score.items(), reverse=True):
         rng.shuffle(pairs)
-        lines += [f"{one}\t{other}\t{score:.1f}" for one, other in pairs[:PAIRS_PER_SCORE]]
+        lines += [f"{first}\t{other}\t{score:.1f}" for first, other in pairs[:PAIRS_PER_SCORE]]
     return lines
 
 
-def likeness(one: Mapping[str, str], other: Mapping[str, str]) -> float:
+def likeness(row: Mapping[str, str], other: Mapping[str, str]) -> float:
     """The score of two rows of nouns.tsv."""
-    if one["subject"] != other["subject"]:
+    if row["subject"] != other["subject"]:
         return 0.0
-    common = (set(one[column].split(",")) & set(other[column].split(",")) for column in ("verbs", "acts", "places"))
+    common = (set(row[column].split(",")) & set(other[column].split(",")) for column in ("verbs", "acts", "places"))
     return SAME_SUBJECT + sum(map(len, common))
 
 
 def groups(counts: Mapping[str, int]) -> list[str]:
     """Groups of words that a text should bring together, each word in one of them."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for name, column in (("nouns", "singular"), ("jobs", "word")):
         for subject in SUBJECTS:
-            found[f"{subject}-{name}"] = [row[column] for row in table(name) if row["subject"] == subject]
+            results[f"{subject}-{name}"] = [row[column] for row in table(name) if row["subject"] == subject]
     for name in ("looks", "feelings"):
         for mood in MOODS:
-            found[f"{mood}-{name}"] = [row["word"] for row in table(name) if row["mood"] == mood]
+            results[f"{mood}-{name}"] = [row["word"] for row in table(name) if row["mood"] == mood]
     for column in ("town", "country", "language"):
-        found[column] = [row[column] for row in table("lands")]
-    found["likes"] = [row["word"] for row in table("likes")]
+        results[column] = [row[column] for row in table("lands")]
+    results["likes"] = [row["word"] for row in table("likes")]
     seen: set[str] = set()
     lines = []
-    for group, words in found.items():
+    for group, words in results.items():
         known = [word for word in words if counts.get(word, 0) and word not in seen]
         seen.update(known)
         lines += [f": {group}", " ".join(known)] if len(known) > 1 else []
@@ -180,27 +180,27 @@ def agreement(here: World, rng: Random) -> list[str]:
     Without a clause, the verb stands directly after its noun. With clauses, no noun directly before the verb has its
     number: it is of the other one, or a place, or there is none.
     """
-    found: dict[int, dict[str, None]] = {clauses: {} for clauses in CLAUSES}
-    while any(len(lines) < PROBES for lines in found.values()):
+    pairs: dict[int, dict[str, None]] = {clauses: {} for clauses in CLAUSES}
+    while any(len(lines) < PROBES for lines in pairs.values()):
         story = here.draw(rng, 6)
         for end in range(2, len(story)):
-            one = probe([line.words for line in story[: end + 1]])
-            if one and len(found[one[2]]) < PROBES:
-                good, bad, clauses = one
+            pair = probe([line.words for line in story[: end + 1]])
+            if pair and len(pairs[pair[2]]) < PROBES:
+                good, bad, clauses = pair
                 line = json.dumps({"good": good, "bad": bad, "clauses": clauses}, ensure_ascii=False)
-                found[clauses][line] = None
-    return [line for lines in found.values() for line in lines]
+                pairs[clauses][line] = None
+    return [line for lines in pairs.values() for line in lines]
 
 
 def probe(lines: list[list[str]]) -> tuple[str, str, int] | None:
     """(good, bad, clauses) from the last line of a story, if its verb agrees with a noun at its beginning."""
     *before, last = lines
-    found = agreeing(last)
-    if found is None:
+    states = agreeing(last)
+    if states is None:
         return None
-    index, _, clauses = found
+    index, _, clauses = states
     bad = [*last[:index], OTHER_NUMBER[last[index]], *last[index + 1 :]]
-    good, bad_text = ("\n".join(" ".join(line) for line in [*before, one]) for one in (last, bad))
+    good, bad_text = ("\n".join(" ".join(line) for line in [*before, entry]) for entry in (last, bad))
     return good, bad_text, clauses
 
 
@@ -229,9 +229,9 @@ _VERBS = {row[number]: number for row in table("acts") for number in ("singular"
 _VERBS = {verb: number for verb, number in _VERBS.items() if verb not in _NOUNS}  # "swing", "roll": taken as nouns
 _VERBS |= {"is": "singular", "are": "plural"}
 OTHER_NUMBER = {
-    row[one]: row[other]
+    row[name]: row[other]
     for row in table("acts")
-    for one, other in zip(("singular", "plural"), ("plural", "singular"), strict=True)
+    for name, other in zip(("singular", "plural"), ("plural", "singular"), strict=True)
 }
 OTHER_NUMBER |= {"is": "are", "are": "is"}
 """Verb → its form of the other number."""

@@ -52,9 +52,9 @@ def test_an_n_gram_model_s_steps_end_in_its_probability(kind: type[KneserNey]) -
     model.fit(TokenStream(ids, np.array([0, len(ids)])))
     own = model.next_log_probs(torch.tensor([PREFIX]))[0].exp()
     for token in range(4, WORDS):
-        found = ngrams.steps(model, PREFIX, token, ids)
-        assert found[-1].probability == pytest.approx(float(own[token]), rel=1e-5)
-        for before, step in pairwise(found):
+        steps = ngrams.steps(model, PREFIX, token, ids)
+        assert steps[-1].probability == pytest.approx(float(own[token]), rel=1e-5)
+        for before, step in pairwise(steps):
             assert step.below == before.probability
             if not step.seen:
                 assert step.probability == pytest.approx(step.backoff * before.probability)
@@ -76,7 +76,7 @@ def test_counts_are_those_of_the_text_and_discounts_those_of_the_closed_form() -
     for token in range(4, WORDS):
         first, last = ngrams.steps(model, [BOS, 5], token, ids)
         assert (last.counts is not None and first.counts is not None and last.discount is not None) or not last.seen
-        assert first.counts is not None and first.counts.used == len({one for one, other in pairs if other == token})
+        assert first.counts is not None and first.counts.used == len({item for item, other in pairs if other == token})
         assert first.counts.total == len(set(pairs))
         if last.counts and last.discount is not None:
             assert last.counts.used == pairs.count((5, token)) and last.counts.total == list(ids).count(5)
@@ -118,21 +118,21 @@ def test_gpt_s_last_layer_gives_its_answer(more: dict[str, object]) -> None:
     doubled(model)
     for prefix in (PREFIX, PREFIX * 2):  # the second is longer than the context
         own = model.next_log_probs(torch.tensor([prefix]))[0].exp()
-        found = transformers.gpt(model, prefix, 7)
-        last = found.layers[-1].guess
+        result = transformers.gpt(model, prefix, 7)
+        last = result.layers[-1].guess
         assert last.probability == pytest.approx(float(own[7]), rel=1e-4)
-        assert dict(last.likeliest) == pytest.approx({one: float(own[one]) for one, _ in last.likeliest}, rel=1e-4)
+        assert dict(last.likeliest) == pytest.approx({item: float(own[item]) for item, _ in last.likeliest}, rel=1e-4)
         assert last.rank == 1 + int((own[4:] > own[7]).sum() + (own[EOS] > own[7]) + (own[1] > own[7]))
-        assert found.tokens == prefix[-8:] and found.position == len(found.tokens) - 1
-        for layer in found.layers:
+        assert result.tokens == prefix[-8:] and result.position == len(result.tokens) - 1
+        for layer in result.layers:
             torch.testing.assert_close(layer.weights.sum(dim=-1), torch.ones(layer.weights.shape[:2]))
             torch.testing.assert_close(torch.softmax(layer.scores, dim=-1), layer.weights[:, -1])
             assert not torch.triu(layer.weights, diagonal=1).any()
             reach = layer.queries[:, None] * layer.keys / 2  # |q · k| ≤ |q| |k|, √d = 2
             assert (layer.scores.masked_fill(layer.scores == -torch.inf, 0).abs() <= reach + 1e-5).all()
-            assert layer.values.shape == layer.keys.shape == (2, len(found.tokens))
+            assert layer.values.shape == layer.keys.shape == (2, len(result.tokens))
         if more.get("norm") != "post":  # the stream is a sum
-            first, second = found.layers
+            first, second = result.layers
             assert second.stream[0] <= first.stream[0] + second.attention[0] + second.feed_forward[0]
     assert not any(module._forward_hooks for module in model.modules())
 
@@ -147,10 +147,10 @@ def test_bert_s_last_layer_gives_its_answer(norm: str) -> None:
         torch.tensor([row]), torch.zeros(1, 5, dtype=torch.int64), torch.tensor([2]), torch.tensor([7]), torch.zeros(0)
     )
     own = model.masked_log_probs(batch)[0].exp()
-    found = transformers.bert(model, row, 2, 7, range(4))
-    assert found.layers[-1].guess.probability == pytest.approx(float(own[7]), rel=1e-4)
-    assert not {token for token, _ in found.layers[-1].guess.likeliest} & set(range(4))
-    for layer, own_weights in zip(found.layers, model.attention(torch.tensor([row])), strict=True):
+    result = transformers.bert(model, row, 2, 7, range(4))
+    assert result.layers[-1].guess.probability == pytest.approx(float(own[7]), rel=1e-4)
+    assert not {token for token, _ in result.layers[-1].guess.likeliest} & set(range(4))
+    for layer, own_weights in zip(result.layers, model.attention(torch.tensor([row])), strict=True):
         torch.testing.assert_close(layer.weights, own_weights[0])
         torch.testing.assert_close(torch.softmax(layer.scores, dim=-1), layer.weights[:, 2])
 
@@ -189,16 +189,16 @@ def test_gates_and_memory_give_the_network_s_states(more: dict[str, object]) -> 
     torch.manual_seed(3)
     config = RecurrentConfig.model_validate({"width": 6, "embedding_dim": 6, "dropout": 0.5} | more)
     model = RecurrentLM(config, WORDS)
-    found = recurrent.gates(model, PREFIX)
-    torch.testing.assert_close(found.after, model.next_log_probs(torch.tensor([PREFIX]))[0])
-    assert len(found.layers) == len(model.cell.layers)
-    for layer in found.layers:
+    gates = recurrent.gates(model, PREFIX)
+    torch.testing.assert_close(gates.after, model.next_log_probs(torch.tensor([PREFIX]))[0])
+    assert len(gates.layers) == len(model.cell.layers)
+    for layer in gates.layers:
         assert all(((gate > 0) & (gate < 1)).all() for gate in layer.gates.values())
         if config.cell == "lstm" and not config.layer_norm:  # h = o ⊙ tanh(c)
             assert layer.cells is not None
             torch.testing.assert_close(layer.gates["output"] * torch.tanh(layer.cells), layer.states)
-    assert bool(found.layers[0].gates) == (config.cell in ("lstm", "gru"))
-    first, fused = found.layers[0], model.cell.layers[0]
+    assert bool(gates.layers[0].gates) == (config.cell in ("lstm", "gru"))
+    first, fused = gates.layers[0], model.cell.layers[0]
     if first.gates and isinstance(fused, FusedLayer):  # PyTorch's order of the parts: i, f, g, o and r, z, n
         w, u, b, c = fused.rnn.all_weights[0]
         before = torch.cat([torch.zeros_like(first.states[:1]), first.states[:-1]])

@@ -39,9 +39,9 @@ def texts(coverage: dict) -> list[str]:
 
 
 def test_a_word_that_training_lacks_is_unknown_however_it_is_cut(pieces: Tokenizer) -> None:
-    found = unknown_words("The movie was awful\nmovie", Lexicon(None, pieces), MET)
-    assert texts(found) == ["The", "movie"] and (found["words"], found["count"]) == (5, 3)
-    the, movie = found["unknown"]
+    result = unknown_words("The movie was awful\nmovie", Lexicon(None, pieces), MET)
+    assert texts(result) == ["The", "movie"] and (result["words"], result["count"]) == (5, 3)
+    the, movie = result["unknown"]
     assert the["written"] == "the" and movie["written"] is None
     assert "".join(movie["pieces"]) == "movie" and len(movie["pieces"]) > 1
     assert not unknown_words(LINES[0], Lexicon(None, pieces), MET)["unknown"]
@@ -50,8 +50,8 @@ def test_a_word_that_training_lacks_is_unknown_however_it_is_cut(pieces: Tokeniz
 def test_without_the_training_text_only_what_has_no_token_is_unknown(pieces: Tokenizer) -> None:
     assert not unknown_words("the movie", Lexicon(None, pieces))["unknown"]
     words = train_tokenizer(LINES, TokenizerConfig(kind="word", vocab_size=None))
-    found = unknown_words("the movie was", Lexicon(None, words))
-    assert found["unknown"] == [{"text": "movie", "pieces": ["<unk>"], "written": None}]
+    result = unknown_words("the movie was", Lexicon(None, words))
+    assert result["unknown"] == [{"text": "movie", "pieces": ["<unk>"], "written": None}]
 
 
 def test_a_model_with_a_list_of_words_says_what_it_has(tmp_path: Path) -> None:

@@ -21,13 +21,13 @@ VECTORS = WordVectors([*TABLE], np.array([*TABLE.values()], dtype=np.float32))
 
 
 def test_answers_are_the_vectors_own() -> None:
-    found = nearest(VECTORS, "cat", 2)
-    assert [(one["word"], one["score"]) for one in found] == [
+    result = nearest(VECTORS, "cat", 2)
+    assert [(item["word"], item["score"]) for item in result] == [
         (word, round(score, 6)) for word, score in VECTORS.nearest("cat", 2)
     ]
     assert nearest(VECTORS, "cat", 1, "euclidean")[0]["score"] == compare(VECTORS, "cat", "cow")["euclidean"]
     best = analogy(VECTORS, ("cat", "dog", "Paris"), 1, "3cosmul")
-    assert [one["word"] for one in best] == [VECTORS.analogy("cat", "dog", "Paris", method="3cosmul")[0][0]]
+    assert [item["word"] for item in best] == [VECTORS.analogy("cat", "dog", "Paris", method="3cosmul")[0][0]]
     assert analogy(VECTORS, ("cat", "dog", "Paris"), 5, "3cosadd", restrict=3) == [
         {"word": "cow", "score": pytest.approx(0.14, abs=0.1)}
     ]
@@ -35,11 +35,11 @@ def test_answers_are_the_vectors_own() -> None:
 
 def test_the_odd_one_out_is_the_one_without_which_the_others_are_most_alike() -> None:
     words = ["cat", "Paris", "dog", "cow"]
-    found = odd_one_out(VECTORS, [*words, "cat"])
-    assert found[0]["word"] == "Paris"
+    result = odd_one_out(VECTORS, [*words, "cat"])
+    assert result[0]["word"] == "Paris"
     assert outlier_position(VECTORS, np.array([VECTORS.row(word) for word in ("cat", "dog", "cow", "Paris")])) == 3
     others = [("cat", "dog"), ("cat", "cow"), ("dog", "cow")]
-    assert found[0]["compactness"] == pytest.approx(np.mean([VECTORS.similarity(*pair) for pair in others]), abs=1e-5)
+    assert result[0]["compactness"] == pytest.approx(np.mean([VECTORS.similarity(*pair) for pair in others]), abs=1e-5)
 
 
 def test_unknown_words_are_refused_with_what_may_be_meant() -> None:

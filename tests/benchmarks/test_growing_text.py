@@ -46,8 +46,8 @@ def test_words_stand_in_an_order_that_was_read(real: Path, tmp_path: Path) -> No
     assert text == (tmp_path / "two.txt").read_text() and counts
     assert 299_000 < len(text) <= 300_000 and text.endswith("\n")
     read = PIECE.findall(real.read_text())
-    known = {(one[1], two) for one, two in pairwise(read)}
+    known = {(item[1], two) for item, two in pairwise(read)}
     words_drawn = PIECE.findall(text)
     words = {word for _, word in read}
-    pairs = [(one[1], two) for one, two in pairwise(words_drawn) if {one[1], two[1]} <= words]
+    pairs = [(item[1], two) for item, two in pairwise(words_drawn) if {item[1], two[1]} <= words]
     assert sum(pair in known for pair in pairs) > 0.95 * len(pairs)

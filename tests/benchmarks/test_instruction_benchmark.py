@@ -38,7 +38,7 @@ def test_parity_one_pair_a_pass_has_the_loss_and_gradient_of_the_batch(benchmark
         torch.testing.assert_close(a, b, atol=1e-6, rtol=1e-4)
 
 
-def test_answers_end_as_soon_as_they_are_said_to(benchmark: Any) -> None:
+def test_answers_end_at_their_end_token(benchmark: Any) -> None:
     torch.manual_seed(0)
     policy = InstructedGPT(GPTConfig(context=benchmark.CONTEXT, width=16, layers=1, heads=4), benchmark.WORDS + 3)
     assert len(RESERVED) == 3

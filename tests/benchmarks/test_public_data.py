@@ -67,7 +67,7 @@ def test_every_set_becomes_plain_text_that_benchmarks_find(
     assert "CC BY-SA" in (tmp_path / "wikitext-2" / "SOURCE.txt").read_text()
     assert {split for name, _, split in requests if name == "Salesforce/wikitext"} == {"train", "validation", "test"}
     commits = {revision for name, revision, _ in requests if name != "karpathy/tiny_shakespeare" and revision}
-    assert len(commits) == 2 and all(re.fullmatch(r"[0-9a-f]{40}", one) for one in commits)
+    assert len(commits) == 2 and all(re.fullmatch(r"[0-9a-f]{40}", commit) for commit in commits)
     digest = hashlib.sha256(content(tmp_path / "tatoeba-en-fr" / "fra.txt.gz").encode()).hexdigest()
     assert digest in "".join(result.output.split()), "not known: to be written down"
     assert digest in (tmp_path / "tatoeba-en-fr" / "SOURCE.txt").read_text()

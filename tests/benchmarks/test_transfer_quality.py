@@ -15,7 +15,7 @@ from langladder.tasks.fine_tuning import make_classifier, make_tagger
 from langladder.tasks.settings import ReadingTraining, TaggerTraining
 from langladder.text.labelled.labelled import Example, Tagged
 from pipeline import ROOT
-from tests.models.grown_rungs import TEXTS, saved_bert
+from tests.models.fine_tuned_rungs import TEXTS, saved_bert
 
 SHORT = {"max_steps": 4, "batch_size": 2, "progress": False, "accelerator": "cpu", "validations": 1}
 NAMED = [Example(text, None, "ab"[index % 2]) for index, text in enumerate(TEXTS)]
@@ -37,8 +37,8 @@ def test_it_fine_tunes_as_the_stages_do(kind: Any, quality: Any, tmp_path: Path)
     ours = quality.fine_tuned(kind, ["a", "b"], rows, rows, settings, base, Run(3, tmp_path / "ours"))
     make: Any = make_tagger if tagging else make_classifier
     model, _ = make(kind, ["a", "b"], rows, rows, settings=settings, base=base, run=Run(3, tmp_path / "theirs"))
-    for one, other in zip(ours.parameters(), model.parameters(), strict=True):
-        assert torch.equal(one, other)
+    for parameter, other in zip(ours.parameters(), model.parameters(), strict=True):
+        assert torch.equal(parameter, other)
 
 
 def test_every_set_has_its_settings(quality: Any) -> None:

@@ -35,7 +35,7 @@ def chromium() -> Iterator[Any]:
         from playwright.sync_api import sync_playwright
     except ImportError:
         pytest.skip("Playwright is not installed; `make test-browser` does it")
-    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    path = next((result for name in NAMES if (result := shutil.which(name))), None)
     if path is None:
         pytest.skip("no Chromium on this machine; on Debian: apt-get install chromium")
     with sync_playwright() as driver:
@@ -76,11 +76,11 @@ def visit(chromium: Any, address: str) -> Iterator[Visit]:
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(f"{path}: {error}"))
         page.on("console", heard)
-        page.on("request", lambda one: None if own(one.url, base) else wrong.append(f"{path} asks {one.url}"))
+        page.on("request", lambda item: None if own(item.url, base) else wrong.append(f"{path} asks {item.url}"))
         pending = under_way[page] = set()
-        page.on("request", lambda one: pending.add(one))
-        page.on("requestfinished", lambda one: pending.discard(one))
-        page.on("requestfailed", lambda one: pending.discard(one))
+        page.on("request", lambda item: pending.add(item))
+        page.on("requestfinished", lambda item: pending.discard(item))
+        page.on("requestfailed", lambda item: pending.discard(item))
         page.goto(f"{base}{path}")
         return settled(page)
 

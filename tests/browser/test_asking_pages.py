@@ -9,7 +9,7 @@ from tests.browser.looking import Visit, settled, submit
 
 SENTENCE = "the dog sleeps"
 COLUMNS = "#found > section"
-GROWN = """() => {
+FINE_TUNED = """() => {
   window.grown = [];
   new MutationObserver((all) => all.forEach(({ target }) => {
     const column = target.nodeType === 1 ? target.closest("section.column") : null;
@@ -37,7 +37,7 @@ STOP = """() => {
 
 
 def bits(text: str) -> list[float]:
-    return [float(found) for found in re.findall(r"([\d.]+) bits", text)]
+    return [float(result) for result in re.findall(r"([\d.]+) bits", text)]
 
 
 def share(page: Any) -> str:
@@ -59,12 +59,12 @@ def test_a_text_becomes_bits_and_a_press_tells_what_was_expected(visit: Visit) -
     assert cells.last.inner_text() == "<eos>"
     heats = cells.evaluate_all("all => all.map((one) => parseFloat(one.style.getPropertyValue('--heat')))")
     each = [bits(title)[0] for title in cells.evaluate_all("all => all.map((one) => one.title)")]
-    assert heats == pytest.approx([min(100, 8 * one) for one in each], abs=0.1) and len(set(heats)) > 2
+    assert heats == pytest.approx([min(100, 8 * item) for item in each], abs=0.1) and len(set(heats)) > 2
     assert sum(each) == pytest.approx(bits(row.locator("h3").inner_text())[0], abs=0.01 * len(each))
     cells.nth(1).click()
     settled(page)
     likely = row.locator(".expected tbody td.number").all_inner_texts()
-    shares = [float(one.removesuffix(" %")) for one in likely]
+    shares = [float(item.removesuffix(" %")) for item in likely]
     assert len(shares) == 5 and shares == sorted(shares, reverse=True) and shares[0] > 0
     assert cells.nth(1).inner_text() in row.locator(".expected caption").inner_text()
     assert page.locator("figure polyline").count() >= 3
@@ -93,7 +93,7 @@ def test_two_texts_are_compared(visit: Visit) -> None:
 
 def test_all_models_stream_at_once_and_can_be_stopped(visit: Visit) -> None:
     page = visit("/continue")
-    page.evaluate(GROWN)
+    page.evaluate(FINE_TUNED)
     page.locator("[name=prompt]").fill("the cat")
     page.locator("[name=temperature]").fill("30")  # so flat that no line ends at once
     submit(page)
@@ -122,7 +122,7 @@ def test_words_have_neighbours_analogies_and_one_that_is_odd(visit: Visit) -> No
     page.locator("#neighbours [name=word]").fill("king")
     page.locator("#neighbours button[type=submit]").click()
     settled(page)
-    scores = [float(one) for one in page.locator("#neighbours td.number").all_inner_texts()]
+    scores = [float(text) for text in page.locator("#neighbours td.number").all_inner_texts()]
     assert len(scores) == 10 and scores == sorted(scores, reverse=True)
     assert page.locator("#rungs tbody tr").count() == page.locator("[name=model] option").count()
     near = page.locator("#neighbours button.word").first
@@ -224,7 +224,7 @@ def test_translations_have_their_attention_and_their_search(visit: Visit) -> Non
     read.last.hover()
     after = marks.evaluate_all(lit)
     assert len(after) == read.first.locator("td").count() and after != before
-    weights = [float(one or 0) for one in read.last.locator("td").all_inner_texts()]
+    weights = [float(text or 0) for text in read.last.locator("td").all_inner_texts()]
     assert sum(weights) == pytest.approx(1, abs=0.05)
     slider, boxes = page.locator("#step"), page.locator("svg.search-tree rect")
     slider.evaluate("one => { one.value = 1; one.dispatchEvent(new Event('input')); }")

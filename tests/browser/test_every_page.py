@@ -46,12 +46,12 @@ def findings(page: Any) -> list[str]:
     """What axe-core finds that is serious or critical."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page).response["violations"]
+    violations = Axe().run(page).response["violations"]
     return [
-        f"{one['impact']} {one['id']}: {node['html'][:160]}"
-        for one in found
-        if one["impact"] in ("serious", "critical")
-        for node in one["nodes"]
+        f"{item['impact']} {item['id']}: {node['html'][:160]}"
+        for item in violations
+        if item["impact"] in ("serious", "critical")
+        for node in item["nodes"]
     ]
 
 
@@ -78,7 +78,7 @@ def test_the_keyboard_reaches_every_control_and_each_has_a_name(path: str, visit
 
 
 @pytest.mark.parametrize("path", FORMS)
-def test_a_shared_link_brings_back_what_was_asked(path: str, visit: Visit) -> None:
+def test_a_shared_link_brings_back_what_was_requested(path: str, visit: Visit) -> None:
     page = visit(path, refused=True)  # what is asked then may make no sense
     page.evaluate(CHANGE)
     state = page.evaluate(STATE)

@@ -17,7 +17,7 @@ def test_rows_are_chosen(chromium: Any) -> None:
     opened.add_script_tag(content=script)
 
     def visible_rows() -> list[str]:
-        return [re.sub(r"\s+", " ", one) for one in opened.locator("tr:visible td").all_inner_texts()]
+        return [re.sub(r"\s+", " ", text) for text in opened.locator("tr:visible td").all_inner_texts()]
 
     rung, right = opened.locator("select").all()
     assert rung.locator("option").all_inner_texts() == ["every rung", "A", "B"] and len(visible_rows()) == 3

@@ -110,8 +110,8 @@ def test_tokens_are_spelled_alike(run: Path, computed: Any) -> None:
     assert computed("gpt", "return model.tokenizer.piece(one)", every) == [tokenizer.piece(token) for token in every]
     ids = [tokenizer.encode(text).tolist() for text in ODD]
     cut = [[*row[:5], *row[6:]] for row in ids]  # characters that lack a byte
-    found = computed("gpt", "return model.tokenizer.decode(one)", [*ids, *cut])
-    assert found == [tokenizer.decode(row) for row in [*ids, *cut]]
+    result = computed("gpt", "return model.tokenizer.decode(one)", [*ids, *cut])
+    assert result == [tokenizer.decode(row) for row in [*ids, *cut]]
 
 
 def test_drawn_tokens_follow_the_model(run: Path, computed: Any) -> None:
@@ -130,14 +130,14 @@ def test_the_translation_and_what_it_reads_are_the_same(run: Path, computed: Any
     loaded = read_translator(run / "models" / "translator" / "attention")
     loaded.model.eval()
     texts = texts_of(run, "parallel/test.parquet", "source")
-    for text, found in zip(texts, computed("translator", "return model.translate(one)", texts), strict=True):
+    for text, result in zip(texts, computed("translator", "return model.translate(one)", texts), strict=True):
         source = np.append(loaded.source.encode(text), EOS)
         expected = search(loaded, source, BeamConfig(width=1))["greedy"]
-        assert (found["ids"], found["text"]) == (expected["ids"], expected["text"]), text
-        assert found["logProb"] == pytest.approx(expected["log_prob"], abs=CLOSE), text
+        assert (result["ids"], result["text"]) == (expected["ids"], expected["text"]), text
+        assert result["logProb"] == pytest.approx(expected["log_prob"], abs=CLOSE), text
         read = weights(loaded, source, expected["ids"])
-        assert (found["source"], found["target"]) == (read["source"], read["target"])
-        np.testing.assert_allclose(found["attention"], read["layers"][0]["weights"][0], atol=6e-4)  # three digits
+        assert (result["source"], result["target"]) == (read["source"], read["target"])
+        np.testing.assert_allclose(result["attention"], read["layers"][0]["weights"][0], atol=6e-4)  # three digits
 
 
 @pytest.mark.parametrize("multi_label", [False, True], ids=["one label", "several"])
@@ -161,8 +161,8 @@ def test_neighbours_and_analogies_are_the_same(run: Path, computed: Any) -> None
     words = vectors.words[:20]
     body = "return [model.nearest(model.find(one[0]), 5), model.analogy(...one.map((word) => model.find(word)), 5)]"
     questions = [list(three) for three in zip(words, words[1:], words[2:], strict=False)]
-    for (a, b, c), found in zip(questions, computed("vectors", body, questions), strict=True):
-        for own, expected in zip(found, (vectors.nearest(a, 5), vectors.analogy(a, b, c, 5)), strict=True):
+    for (a, b, c), result in zip(questions, computed("vectors", body, questions), strict=True):
+        for own, expected in zip(result, (vectors.nearest(a, 5), vectors.analogy(a, b, c, 5)), strict=True):
             assert [word for word, _ in own] == [word for word, _ in expected]
             assert [score for _, score in own] == pytest.approx([score for _, score in expected], abs=CLOSE)
 
@@ -176,13 +176,13 @@ def test_every_page_answers_within_two_seconds_and_loads_its_own_models_only(
     name: str, look: tuple[str, int], visit: Visit, published: str, rungs: tuple[dict[str, Rung | str], Path]
 ) -> None:
     page = visit(f"/{name}.html", *look, base=published)
-    kinds = next(one.kinds for one in PAGES if one.name == name)
+    kinds = next(item.kinds for item in PAGES if item.name == name)
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})  # the page's own seconds, on a busy machine too
     page.reload()
     if kinds:
         page.wait_for_selector("#found table")
-    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
     assert 0 < metrics["TaskDuration"] < 2
     settled(page)
     loaded = page.evaluate("performance.getEntriesByType('resource').map((one) => new URL(one.name).pathname)")

@@ -26,7 +26,7 @@ TEXTS = (
 
 def test_the_scripts_of_the_pages_agree_with_the_report(visit: Visit) -> None:
     page = visit("/tokenize")
-    found = page.evaluate(
+    result = page.evaluate(
         """async (texts) => {
           const { clipped, direction, enclosing, make, plain } = await import("/static/common.js");
           const element = (text) => make("p", enclosing(text)).outerHTML.replace("<p", "").replace("></p>", "");
@@ -34,17 +34,17 @@ def test_the_scripts_of_the_pages_agree_with_the_report(visit: Visit) -> None:
         }""",
         list(TEXTS),
     )
-    assert found[0] == [direction(text) for text in TEXTS]
-    assert found[1] == [plain(text) for text in TEXTS]
-    assert found[2] == [str(enclosing(text)) for text in TEXTS]
-    assert found[3] == "हिन्दी…"
+    assert result[0] == [direction(text) for text in TEXTS]
+    assert result[1] == [plain(text) for text in TEXTS]
+    assert result[2] == [str(enclosing(text)) for text in TEXTS]
+    assert result[3] == "हिन्दी…"
 
 
 def test_tokens_of_an_arabic_text_stand_from_right_to_left(visit: Visit) -> None:
     page = visit(f"/tokenize?{urlencode({'text': ARABIC})}")
     line = page.locator("#found p.tokens").first
     assert line.get_attribute("dir") == "rtl"
-    left = [box["x"] for one in line.locator(".token").all() if (box := one.bounding_box())]
+    left = [box["x"] for item in line.locator(".token").all() if (box := item.bounding_box())]
     assert len(left) > 2 and left == sorted(left, reverse=True)
 
 

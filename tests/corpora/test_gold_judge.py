@@ -166,12 +166,16 @@ def test_golden_length() -> None:
 
 @pytest.fixture(scope="module")
 def dialogues() -> list[Dialogue]:
-    return [one for split, count in (("train", 140), ("unseen", 50)) for one in demonstrations(TINY, split, count)]
+    return [
+        demonstration
+        for split, count in (("train", 140), ("unseen", 50))
+        for demonstration in demonstrations(TINY, split, count)
+    ]
 
 
 def test_a_demonstration_has_the_highest_reward(dialogues: list[Dialogue]) -> None:
     assert set(gold_rewards(dialogues)) == {1.0}
-    assert {found.followed for found in judgements(dialogues)} == {True}
+    assert {judgement.followed for judgement in judgements(dialogues)} == {True}
     prompts = [dialogue._replace(messages=dialogue.prompt) for dialogue in dialogues]
     assert set(gold_rewards(prompts)) == {0.0}
 
@@ -181,18 +185,18 @@ VOCABULARY = sorted(content_words())
 HOSTILE: dict[str, Policy] = {
     "nothing": lambda _: " ",
     "a full stop": lambda _: ".",
-    "the prompt": lambda one: one.prompt[-1].text,
-    "the prompt and the answer": lambda one: f"{one.prompt[-1].text} {one.response}",
-    "the answer twice": lambda one: f"{one.response} {one.response}",
-    "the answer 20 times": lambda one: f"{one.response} " * 20,
-    "one word 50 times": lambda one: f"{str(one.response).split()[0]} " * 50,
+    "the prompt": lambda item: item.prompt[-1].text,
+    "the prompt and the answer": lambda item: f"{item.prompt[-1].text} {item.response}",
+    "the answer twice": lambda item: f"{item.response} {item.response}",
+    "the answer 20 times": lambda item: f"{item.response} " * 20,
+    "one word 50 times": lambda item: f"{str(item.response).split()[0]} " * 50,
     "every word": lambda _: " ".join(VOCABULARY),
     "every word in a list": lambda _: " , ".join(VOCABULARY),
-    "rubbish behind": lambda one: f"{one.response} the cow the .",
-    "rubbish at the end": lambda one: f"{str(one.response)[:-2]} the cow the .",
-    "rubbish before": lambda one: f"the cow the {one.response}",
+    "rubbish behind": lambda item: f"{item.response} the cow the .",
+    "rubbish at the end": lambda item: f"{str(item.response)[:-2]} the cow the .",
+    "rubbish before": lambda item: f"the cow the {item.response}",
     "two answers": lambda _: "yes . no .",
-    "a refusal before": lambda one: f"i do not know . {one.response}",
+    "a refusal before": lambda item: f"i do not know . {item.response}",
     "another script": lambda _: "東京 ٣ \N{ZERO WIDTH JOINER} \x00",
     "very long": lambda _: "a" * 1_000_000,
 }
@@ -201,7 +205,10 @@ HOSTILE: dict[str, Policy] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_answers_score_low(name: str, dialogues: list[Dialogue]) -> None:
     rewards = gold_rewards(
-        [one._replace(messages=(*one.prompt, Message("assistant", HOSTILE[name](one)))) for one in dialogues]
+        [
+            dialogue._replace(messages=(*dialogue.prompt, Message("assistant", HOSTILE[name](dialogue))))
+            for dialogue in dialogues
+        ]
     )
     assert max(rewards) <= 0.3
     assert sum(rewards) / len(rewards) <= 0.12
@@ -209,14 +216,14 @@ def test_hostile_answers_score_low(name: str, dialogues: list[Dialogue]) -> None
 
 @pytest.mark.parametrize("answer", ["i do not know .", "yes .", "happy .", "the cow sleeps .", "cows , pigs ."])
 def test_no_one_answer_pleases_everywhere(answer: str, dialogues: list[Dialogue]) -> None:
-    rewards = [found.reward for found in judgements([one.answered(answer) for one in dialogues])]
+    rewards = [judgement.reward for judgement in judgements([dialogue.answered(answer) for dialogue in dialogues])]
     assert sum(rewards) / len(rewards) < 0.35
 
 
 @pytest.mark.parametrize("answer", ["the cow " * 5_000, "(" * 10_000, "\x00\ud800" * 500, "the " * 199 + "."])
 def test_a_long_or_strange_answer_is_judged_at_once(answer: str, dialogues: list[Dialogue]) -> None:
     start = time.perf_counter()
-    rewards = gold_rewards([one.answered(answer) for one in dialogues])
+    rewards = gold_rewards([dialogue.answered(answer) for dialogue in dialogues])
     assert max(rewards) <= 0.2
     assert (time.perf_counter() - start) / len(dialogues) < 0.02
 

@@ -57,16 +57,16 @@ def request_of(dialogue: Dialogue) -> str:
 
 def test_no_held_out_request_is_in_train(drawn: dict[str, list[Dialogue]]) -> None:
     """Except kinds whose subject is only in the text."""
-    requests = {split: {request_of(one) for one in dialogues} for split, dialogues in drawn.items()}
+    requests = {split: {request_of(dialogue) for dialogue in dialogues} for split, dialogues in drawn.items()}
     for split in ("validation", "test", "unseen"):
         shared = requests["train"] & requests[split]
         kinds = {text.split('"kind": "')[1].split('"')[0] for text in shared}
         assert kinds <= {"fact_word", "yes_no", "answer", "refuse", "mood"}
-    texts = {split: {one.prompt[-1].text for one in dialogues} for split, dialogues in drawn.items()}
-    for one, other in pairwise(INSTRUCTION_SPLITS):
-        assert not texts[one] & texts[other]
+    texts = {split: {dialogue.prompt[-1].text for dialogue in dialogues} for split, dialogues in drawn.items()}
+    for item, other in pairwise(INSTRUCTION_SPLITS):
+        assert not texts[item] & texts[other]
     assert not texts["train"] & (texts["test"] | texts["unseen"])
-    assert {split: len(found) for split, found in texts.items()} == counts(TINY)  # nothing occurs twice
+    assert {split: len(text) for split, text in texts.items()} == counts(TINY)  # nothing occurs twice
 
 
 def test_held_out_facts_are_in_no_instruction_of_train() -> None:
@@ -79,11 +79,11 @@ def test_held_out_facts_are_in_no_instruction_of_train() -> None:
     ]
     facts: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for split, count in (("train", 490), ("validation", 84), ("test", 84)):
-        for one in demonstrations(TINY, split, count):
-            if one.kind in ("fact_word", "yes_no"):
-                text = one.prompt[-1].text
+        for demonstration in demonstrations(TINY, split, count):
+            if demonstration.kind in ("fact_word", "yes_no"):
+                text = demonstration.prompt[-1].text
                 ((relation, subject),) = {
-                    (relation, found[1]) for relation, pattern in patterns if (found := re.search(pattern, text))
+                    (relation, match[1]) for relation, pattern in patterns if (match := re.search(pattern, text))
                 }
                 facts[split].add((relation, subject))
     assert min(map(len, facts.values())) > 5
@@ -94,7 +94,7 @@ def test_no_alone_answers_half_of_the_claims() -> None:
     """Though a claim is drawn once, and nearly all that could be drawn are false."""
     rng = Random(1)
     drawn = (KINDS["yes_no"].draw(rng) for _ in range(5000))
-    claims = {one.slots["claim"]: one.answer for one in drawn}
+    claims = {item.slots["claim"]: item.answer for item in drawn}
     answers = Counter(claims.values())
     assert len(claims) > 300 and 0.45 < answers["yes"] / len(claims) < 0.55
 
@@ -106,7 +106,7 @@ def test_a_line_is_changed_into_another_line(kind: str) -> None:
         request = KINDS[kind].draw(rng)
         before, right = (tuple(request.wanted[name].split()) for name in ("given", "right"))
         assert is_line(right) and is_line(before) == (kind != "agreement")
-        different = [(one, other) for one, other in zip(before, right, strict=kind != "done") if one != other]
+        different = [(item, other) for item, other in zip(before, right, strict=kind != "done") if item != other]
         assert len(different) == {"agreement": 1, "plural": 3 if before[0] == "this" else 2}.get(kind, len(different))
         assert request.answer == " ".join(right[:-1])
 
@@ -143,9 +143,9 @@ def test_phrasings_vary_and_one_is_kept_for_unseen_instructions(drawn: dict[str,
         kept = max(KINDS[kind].reworded.replace("{", "}").split("}")[::2], key=len)  # its longest part between gaps
         others = [part for text in phrasings for part in text.replace("{", "}").split("}")[::2]]
         assert not any(kept in part for part in others), kind
-        assert not any(kept in one.prompt[-1].text for one in drawn["train"] if one.kind == kind)
-    reworded = [one for one in drawn["unseen"] if one.kind == REWORDED]
-    assert len({str(one.asked).split('"kind": ')[1].split(",")[0] for one in reworded}) >= 6
+        assert not any(kept in item.prompt[-1].text for item in drawn["train"] if item.kind == kind)
+    reworded = [item for item in drawn["unseen"] if item.kind == REWORDED]
+    assert len({str(item.asked).split('"kind": ')[1].split(",")[0] for item in reworded}) >= 6
 
 
 def test_same_settings_same_dialogues(tmp_path: Path) -> None:
@@ -156,19 +156,19 @@ def test_same_settings_same_dialogues(tmp_path: Path) -> None:
     assert facts["splits"] == {name: {"dialogues": count} for name, count in counts(config).items()}
     assert sum(facts["kinds"]["train"].values()) == 105
     for split in INSTRUCTION_SPLITS:
-        one, two = (tmp_path / name / f"{split}.parquet" for name in ("one", "two"))
-        assert one.read_bytes() == two.read_bytes()
-        assert read_dialogues(one) == demonstrations(config, split, counts(config)[split])
+        item, two = (tmp_path / name / f"{split}.parquet" for name in ("one", "two"))
+        assert item.read_bytes() == two.read_bytes()
+        assert read_dialogues(item) == demonstrations(config, split, counts(config)[split])
     other = config.model_copy(update={"seed": 2})
     assert demonstrations(other, "train", 20) != demonstrations(config, "train", 20)
     assert demonstrations(config, "train", 20) == demonstrations(config, "train", 40)[:20]
 
 
 def test_there_are_fewer_where_the_world_has_no_more() -> None:
-    found = demonstrations(TINY, "unseen", 700)
-    kinds = Counter(dialogue.kind for dialogue in found)
+    result = demonstrations(TINY, "unseen", 700)
+    kinds = Counter(dialogue.kind for dialogue in result)
     assert kinds["fact_reversed"] < kinds["choose"]
-    assert len({dialogue.prompt for dialogue in found}) == len(found)
+    assert len({dialogue.prompt for dialogue in result}) == len(result)
 
 
 def test_tokenizers_of_the_text_know_every_word(drawn: dict[str, list[Dialogue]]) -> None:
@@ -179,10 +179,10 @@ def test_tokenizers_of_the_text_know_every_word(drawn: dict[str, list[Dialogue]]
         for dialogue in drawn["train"] + drawn["unseen"]:
             texts = [dialogue.prompt[-1].text, str(dialogue.response)]
             ids = tokenizer.encode_lines(texts)
-            assert "<unk>" not in tokenizer.decode([token for one in ids for token in one])
+            assert "<unk>" not in tokenizer.decode([token for item in ids for token in item])
             assert sum(map(len, ids)) + 4 <= 64  # BOS, the two markers and EOS: the context of size tiny
             if kind == "bpe_bytes":
-                assert [tokenizer.decode(one) for one in ids] == texts
+                assert [tokenizer.decode(item) for item in ids] == texts
 
 
 # ---- preferences
@@ -192,7 +192,7 @@ PROMPT = Dialogue((Message("user", "say a ."),), "letters", "{}")
 
 
 def by_length(dialogues: object) -> list[float]:
-    return [len(str(one.response)) / 10 for one in dialogues]  # type: ignore[attr-defined]
+    return [len(str(dialogue.response)) / 10 for dialogue in dialogues]  # type: ignore[attr-defined]
 
 
 def test_golden_ranking_without_noise() -> None:
@@ -220,17 +220,17 @@ def shares(noise: NoiseConfig, draws: int = 4000) -> dict[tuple[int, int], float
 
 
 def test_golden_noise_of_bradley_and_terry() -> None:
-    found = shares(NoiseConfig(kind="temperature", amount=0.2))
+    result = shares(NoiseConfig(kind="temperature", amount=0.2))
     # 1 − σ(Δr / T): Δr / T = 2, 2.5, 0.5
     expected = {(0, 1): 0.1192, (0, 2): 0.0759, (1, 2): 0.3775}
-    assert found == pytest.approx(expected, abs=0.025)
+    assert result == pytest.approx(expected, abs=0.025)
 
 
 def test_golden_noise_of_flips() -> None:
     # φ = 1/4; the inversions of three items: 0 (1), 1 (2), 2 (2), 3 (1); Z = 1 + 2φ + 2φ² + φ³ = 1.640625
     # P(first two swapped) = (φ + φ² + φ³) / Z (231: φ², 213: φ, 321: φ³) = 0.2; P(first and last) = (2φ² + φ³) / Z
-    found = shares(NoiseConfig(kind="flips", amount=0.2))
-    assert found == pytest.approx({(0, 1): 0.2, (0, 2): 0.0857, (1, 2): 0.2}, abs=0.025)
+    result = shares(NoiseConfig(kind="flips", amount=0.2))
+    assert result == pytest.approx({(0, 1): 0.2, (0, 2): 0.0857, (1, 2): 0.2}, abs=0.025)
 
 
 def test_noise_at_its_ends() -> None:
@@ -243,14 +243,14 @@ def test_noise_at_its_ends() -> None:
 def test_noise_depends_on_seed_and_index_only() -> None:
     noise = NoiseConfig(kind="temperature", amount=1.0)
     samples = [(PROMPT, ["a" * length for length in range(1, 7)])] * 4
-    one, again, other = (preferences(samples, by_length, noise, seed) for seed in (1, 1, 2))
-    assert one == again != other
-    assert one[:2] == preferences(samples[:2], by_length, noise, 1)
-    assert one[0].ranks != one[1].ranks
+    item, again, other = (preferences(samples, by_length, noise, seed) for seed in (1, 1, 2))
+    assert item == again != other
+    assert item[:2] == preferences(samples[:2], by_length, noise, 1)
+    assert item[0].ranks != item[1].ranks
 
 
 def test_gold_preferences_between_right_and_wrong(drawn: dict[str, list[Dialogue]]) -> None:
-    samples = [(one, ["the", str(one.response), f"{one.response} the"]) for one in drawn["validation"][:20]]
+    samples = [(item, ["the", str(item.response), f"{item.response} the"]) for item in drawn["validation"][:20]]
     rankings = preferences(samples, gold_rewards, NoiseConfig(), 1)
     assert len(rankings) == 20
     assert {ranking.ranks[1] for ranking in rankings} == {1}

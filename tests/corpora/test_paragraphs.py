@@ -29,26 +29,26 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Question]]
 
 @pytest.fixture(scope="module")
 def every(drawn: dict[str, list[Question]]) -> list[Question]:
-    return [one for split in drawn.values() for one in split]
+    return [item for split in drawn.values() for item in split]
 
 
 def test_every_question_is_whole_and_no_paragraph_is_in_two_splits(drawn: dict[str, list[Question]]) -> None:
-    every = [one for split in drawn.values() for one in split]
-    assert [one.wrong() for one in every if one.wrong()] == []
-    contexts = [{one.context for one in split} for split in drawn.values()]
-    assert [len(one) for one in contexts] == [400, *SIZES["tiny"].paragraphs[1:]]
+    every = [item for split in drawn.values() for item in split]
+    assert [item.wrong() for item in every if item.wrong()] == []
+    contexts = [{item.context for item in split} for split in drawn.values()]
+    assert [len(context) for context in contexts] == [400, *SIZES["tiny"].paragraphs[1:]]
     assert len(set.union(*contexts)) == sum(map(len, contexts))
-    assert len({one.id for one in every}) == len(every)
-    assert 0.2 < sum(not one.answers for one in every) / len(every) < 0.3
+    assert len({item.id for item in every}) == len(every)
+    assert 0.2 < sum(not item.answers for item in every) / len(every) < 0.3
 
 
 def people(context: str) -> dict[str, str]:
     """Every way to name somebody in a question → the name."""
-    found = dict(re.findall(r"\b(\w+) is a (\w+) from", context))
-    return {name: name for name in found} | {"he" if NAMES[name] == "m" else "she": name for name in found}
+    result = dict(re.findall(r"\b(\w+) is a (\w+) from", context))
+    return {name: name for name in result} | {"he" if NAMES[name] == "m" else "she": name for name in result}
 
 
-def test_facts_are_those_of_who_is_asked_for(every: list[Question]) -> None:
+def test_facts_are_those_of_who_is_requested(every: list[Question]) -> None:
     """Parsed again: NAME is a JOB from TOWN who likes LIKE."""
     counts = Counter[str]()
     forms = {
@@ -59,30 +59,30 @@ def test_facts_are_those_of_who_is_asked_for(every: list[Question]) -> None:
         r"who likes (\w+) \?": r"(\w+) is a \w+ from \w+ who likes {}\b",
         r"who is a (\w+) \?": r"(\w+) is a {} from",
     }
-    for one in every:
+    for item in every:
         for question, statement in forms.items():
-            if found := re.fullmatch(question, one.question):
-                about = people(one.context).get(found[1], found[1])
-                assert re.findall(statement.format(about), one.context) == one.gold()[: len(one.answers)], one
-                counts[question, bool(one.answers)] += 1  # type: ignore[index]
+            if match := re.fullmatch(question, item.question):
+                about = people(item.context).get(match[1], match[1])
+                assert re.findall(statement.format(about), item.context) == item.gold()[: len(item.answers)], item
+                counts[question, bool(item.answers)] += 1  # type: ignore[index]
     assert len(counts) == 12 and min(counts.values()) > 5, counts
 
 
 def test_what_somebody_did_is_in_one_statement(every: list[Question]) -> None:
     """Parsed again: SOMEBODY VERBED a thing, or a thing that SOMEBODY VERBED."""
     counts = Counter[bool]()
-    for one in every:
-        if found := re.fullmatch(DO, one.question):
-            ways = [way for way, name in people(one.context).items() if name == people(one.context).get(found[1])]
-            first = re.findall(r"(\w+) is a (\w+) from", one.context)[0]
-            ways += [f"the {first[1]}"] * (people(one.context).get(found[1]) == first[0])
-            who, verb = "|".join(ways) or "nobody", PAST[found[2]]
+    for item in every:
+        if match := re.fullmatch(DO, item.question):
+            ways = [way for way, name in people(item.context).items() if name == people(item.context).get(match[1])]
+            first = re.findall(r"(\w+) is a (\w+) from", item.context)[0]
+            ways += [f"the {first[1]}"] * (people(item.context).get(match[1]) == first[0])
+            who, verb = "|".join(ways) or "nobody", PAST[match[2]]
             thing = r"((?:the|this|these|two)(?: \w+)?? {})"
             noun = "(?:" + "|".join(row[form] for row in table("nouns") for form in ("singular", "plural")) + ")"
-            statements = re.findall(rf"(?<!that )\b(?:{who}) {verb} {thing.format(noun)}\b", one.context)
-            statements += re.findall(rf"\b{thing.format(noun)} that (?:{who}) {verb}\b", one.context)
-            assert statements == [answer.text for answer in one.answers], one
-            counts[bool(one.answers)] += 1
+            statements = re.findall(rf"(?<!that )\b(?:{who}) {verb} {thing.format(noun)}\b", item.context)
+            statements += re.findall(rf"\b{thing.format(noun)} that (?:{who}) {verb}\b", item.context)
+            assert statements == [answer.text for answer in item.answers], item
+            counts[bool(item.answers)] += 1
     assert counts[True] > 40 and counts[False] > 8
 
 
@@ -114,24 +114,24 @@ PETER = "peter is a vet from paris who likes books ."
 )
 def test_golden_facts_of_a_line(line: str, meaning: str, answer: str) -> None:
     question = tuple(part.replace("-", " ") for part in meaning.split())
-    found = facts(ANNA, PETER, line)
-    assert [found.text(span) for span in found.answers[question]] == [answer]
+    result = facts(ANNA, PETER, line)
+    assert [result.text(span) for span in result.answers[question]] == [answer]
     # what was only wanted was not done
-    assert ("do", *question[1:]) not in found.answers or question[0] != "want"
+    assert ("do", *question[1:]) not in result.answers or question[0] != "want"
 
 
-def test_facts_that_are_stated_twice_are_not_asked() -> None:
-    found = facts(ANNA, "she fed the pig .", "anna fed these hens .", "the pigs that she fed are heavy .")
-    assert len(found.answers["do", "f", "feed"]) == 3 and ("do", "f", "feed") not in found.answered()
-    assert ("who", "fed", "the pig") in found.answered()
+def test_facts_that_are_stated_twice_are_no_questions() -> None:
+    result = facts(ANNA, "she fed the pig .", "anna fed these hens .", "the pigs that she fed are heavy .")
+    assert len(result.answers["do", "f", "feed"]) == 3 and ("do", "f", "feed") not in result.answered()
+    assert ("who", "fed", "the pig") in result.answered()
 
 
 def test_one_option_is_right(every: list[Question]) -> None:
-    for one in every:
-        assert 2 <= len(one.options) <= 4 and "" in one.options
-        assert len({normalised(option) for option in one.options}) == len(one.options)
-        golds = {normalised(gold) for gold in one.gold()}
-        assert sum(normalised(option) in golds for option in one.options) == 1
+    for item in every:
+        assert 2 <= len(item.options) <= 4 and "" in item.options
+        assert len({normalised(option) for option in item.options}) == len(item.options)
+        golds = {normalised(gold) for gold in item.gold()}
+        assert sum(normalised(option) in golds for option in item.options) == 1
 
 
 def test_questions_without_an_answer_can_be_left_out() -> None:

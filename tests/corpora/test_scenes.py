@@ -80,14 +80,14 @@ def test_a_line_that_tells_more_is_no_scene(line: str) -> None:
 def test_every_line_of_a_scene_is_one_of_the_stories_and_tells_the_scene(splits: dict[str, list[Described]]) -> None:
     before = [line.split() for line in BEFORE]
     for example in [*Random(1).sample(splits["train"], 300), *splits["test"]]:
-        found = sentences(example.scene)
-        assert example.sentence in found and len(set(found)) == len(found)
-        for line in found:
+        result = sentences(example.scene)
+        assert example.sentence in result and len(set(result)) == len(result)
+        for line in result:
             assert world().read([*before, line.split()]) is not None, line
             assert scene_of(line.split()) == example.scene
 
 
-def test_every_fact_has_its_place_in_the_vector(splits: dict[str, list[Described]]) -> None:
+def test_every_fact_has_its_position_in_the_vector(splits: dict[str, list[Described]]) -> None:
     names = all_facts()
     assert len(set(names)) == len(names)
     facts = {fact for examples in splits.values() for example in examples for fact in example.scene.facts()}
@@ -103,12 +103,12 @@ def test_held_out_combinations(splits: dict[str, list[Described]]) -> None:
     }
     assert not pairs["train"] & pairs["test"] and not pairs["train"] & pairs["validation"]
     assert not pairs["test"] & pairs["validation"]
-    words = {word for one in splits["train"] for word in one.sentence.split()}
+    words = {word for item in splits["train"] for word in item.sentence.split()}
     for split in ("validation", "test"):
         assert len(splits[split]) > 50
-        assert len({one.scene for one in splits[split]}) == len(splits[split])
-        assert all(words.issuperset(one.sentence.split()) for one in splits[split])
-        assert all(split_of(one.scene) == split for one in splits[split])
+        assert len({item.scene for item in splits[split]}) == len(splits[split])
+        assert all(words.issuperset(item.sentence.split()) for item in splits[split])
+        assert all(split_of(item.scene) == split for item in splits[split])
 
 
 def test_same_seed_same_scenes() -> None:
@@ -132,6 +132,6 @@ def test_same_seed_same_scenes() -> None:
     ],
 )
 def test_golden_recovered_facts(caption: str, missing: set[str]) -> None:
-    found = recovered(PLATES, caption.split())
-    assert [f"{question}={getattr(PLATES, question)}" for question in found] == PLATES.facts()
-    assert {question for question, correct in found.items() if not correct} == missing
+    result = recovered(PLATES, caption.split())
+    assert [f"{question}={getattr(PLATES, question)}" for question in result] == PLATES.facts()
+    assert {question for question, correct in result.items() if not correct} == missing

@@ -22,15 +22,15 @@ TINY = SpeechConfig(size="tiny", utterances=60)
 def test_same_seed_same_bytes() -> None:
     first, again, other = (generate_speech(TINY.model_copy(update={"seed": seed})) for seed in (1, 1, 2))
     for split in first:
-        assert [one.text for one in first[split]] == [one.text for one in again[split]]
+        assert [item.text for item in first[split]] == [item.text for item in again[split]]
         assert all(a.frames.tobytes() == b.frames.tobytes() for a, b in zip(first[split], again[split], strict=True))
-    assert [one.text for one in first["train"]] != [one.text for one in other["train"]]
+    assert [item.text for item in first["train"]] != [item.text for item in other["train"]]
 
 
 def test_splits_share_no_line_and_all_are_of_the_stories() -> None:
     splits = generate_speech(TINY)
     assert {split: len(spoken) for split, spoken in splits.items()} == {"train": 48, "validation": 6, "test": 6}
-    texts = [one.text for spoken in splits.values() for one in spoken]
+    texts = [item.text for spoken in splits.values() for item in spoken]
     rng, lines = Random(f"{TINY.seed} speech"), set()
     for _ in range(100):
         lines |= {" ".join(word for word in line.words if word.isalpha()) for line in world().draw(rng)}
@@ -40,21 +40,21 @@ def test_splits_share_no_line_and_all_are_of_the_stories() -> None:
 
 
 def test_there_is_room_for_every_labelling() -> None:
-    for one in generate_speech(TINY)["train"]:
-        repeats = sum(a == b for a, b in zip(one.text, one.text[1:], strict=False))
-        assert one.frames.dtype == np.float32 and one.frames.shape == (len(one.sounding), TINY.dimensions)
-        assert len(one.frames) >= len(one.text) + repeats
-        heard = one.sounding[one.sounding != SILENCE]
+    for item in generate_speech(TINY)["train"]:
+        repeats = sum(a == b for a, b in zip(item.text, item.text[1:], strict=False))
+        assert item.frames.dtype == np.float32 and item.frames.shape == (len(item.sounding), TINY.dimensions)
+        assert len(item.frames) >= len(item.text) + repeats
+        heard = item.sounding[item.sounding != SILENCE]
         assert (np.diff(heard) >= 0).all()
-        assert [one.text[position] for position in dict.fromkeys(heard.tolist())] == list(one.text.replace(" ", ""))
+        assert [item.text[position] for position in dict.fromkeys(heard.tolist())] == list(item.text.replace(" ", ""))
 
 
 def test_golden_without_noise_and_coarticulation() -> None:
     config = TINY.model_copy(update={"noise": 0.0, "coarticulation": 0.0})
     sounds = prototypes(config.dimensions)
-    one = speak("a cat", sounds, config, np.random.default_rng(1))
-    expected = [sounds[ALPHABET.index(one.text[index])] if index != SILENCE else sounds[0] for index in one.sounding]
-    np.testing.assert_array_equal(one.frames, np.array(expected, dtype=np.float32))
+    item = speak("a cat", sounds, config, np.random.default_rng(1))
+    expected = [sounds[ALPHABET.index(item.text[index])] if index != SILENCE else sounds[0] for index in item.sounding]
+    np.testing.assert_array_equal(item.frames, np.array(expected, dtype=np.float32))
     assert (sounds[0] == 0).all()
 
 
@@ -62,8 +62,8 @@ def test_golden_coarticulation() -> None:
     """At the first of two frames u = ¼: a = ½ · 1 · ½, so a quarter of the letter before."""
     config = SpeechConfig(noise=0.0, coarticulation=1.0, longest_letter=2)
     sounds = prototypes(config.dimensions)
-    one = speak("ab", sounds, config, np.random.default_rng(3))
-    frames = one.frames[one.sounding == 1]
+    item = speak("ab", sounds, config, np.random.default_rng(3))
+    frames = item.frames[item.sounding == 1]
     np.testing.assert_allclose(frames[0], 0.75 * sounds[2] + 0.25 * sounds[1], rtol=1e-6)
     np.testing.assert_allclose(frames[1], 0.75 * sounds[2], rtol=1e-6)
 

@@ -32,13 +32,13 @@ def copy(spoken: Path, folder: Path) -> Path:
 
 def test_speech_comes_back_and_the_bytes_are_the_same(spoken: Path, tmp_path: Path) -> None:
     report = write_speech(TINY, tmp_path)
-    found, splits = read_speech(tmp_path), generate_speech(TINY)
-    assert found.dimensions == TINY.dimensions and list(found.splits) == list(splits)
+    result, splits = read_speech(tmp_path), generate_speech(TINY)
+    assert result.dimensions == TINY.dimensions and list(result.splits) == list(splits)
     for split, utterances in splits.items():
-        assert report["splits"][split]["utterances"] == len(utterances) == len(found.splits[split])
-        for one, other in zip(found.splits[split], utterances, strict=True):
-            assert one.text == other.text and one.frames.dtype == np.float32 and one.sounding.dtype == np.int64
-            assert one.frames.tobytes() == other.frames.tobytes() and (one.sounding == other.sounding).all()
+        assert report["splits"][split]["utterances"] == len(utterances) == len(result.splits[split])
+        for item, other in zip(result.splits[split], utterances, strict=True):
+            assert item.text == other.text and item.frames.dtype == np.float32 and item.sounding.dtype == np.int64
+            assert item.frames.tobytes() == other.frames.tobytes() and (item.sounding == other.sounding).all()
     assert all((spoken / file.name).read_bytes() == file.read_bytes() for file in tmp_path.iterdir())
 
 

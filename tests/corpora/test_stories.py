@@ -42,8 +42,8 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_split_holds_its_stories_and_documents_are_numbered_through(text: Path) -> None:
     tables = {split: read_table(text / split) for split in SPLITS}
     numbers = {split: list(dict.fromkeys(table["document"].to_pylist())) for split, table in tables.items()}
-    assert [len(one) for one in numbers.values()] == [60, *TINY.stories[1:]]
-    assert [number for one in numbers.values() for number in one] == list(range(60 + sum(TINY.stories[1:])))
+    assert [len(number) for number in numbers.values()] == [60, *TINY.stories[1:]]
+    assert [number for item in numbers.values() for number in item] == list(range(60 + sum(TINY.stories[1:])))
     assert tables["train"]["log_prob"].null_count == tables["train"].num_rows
     texts = {split: {json.dumps(story) for story in stories_of(table)} for split, table in tables.items()}
     assert not texts["train"] & (texts["validation"] | texts["test"])
@@ -59,8 +59,8 @@ def test_the_floor_is_that_of_the_stored_lines(text: Path) -> None:
         total += math.fsum(p for line in reading.log_probs for p in line)
         words += sum(len(line) + 1 for line in story)
     assert floors["document"] == pytest.approx(math.exp(-total / words), abs=1e-5)
-    alone, one, four = (window["perplexity"] for window in floors["windows"])
-    assert alone > one > four > floors["document"]
+    alone, item, four = (window["perplexity"] for window in floors["windows"])
+    assert alone > item > four > floors["document"]
     assert all(0 < window["error_percent"] < 10 for window in floors["windows"])
 
 
@@ -101,15 +101,15 @@ def test_what_an_open_question_asks_for_has_its_probability_by_the_rules() -> No
         "what did": {"person": 2 * 2 / 6, "place": 2 * 2 / 4, "thing": 2 * 1 / 5},
         "choose": {"person": 2 * 1 / 6, "place": 2 * 1 / 4, "thing": 2 * 3 / 5, "job": 3 / 4},
     }
-    found = defaultdict(Counter[str])
+    result = defaultdict(Counter[str])
     for row in islice(draw_kinds(Random(1), 0.9), 1500):
         if row["ceiling"] < 1:
             form = "choose" if "choose" in row["text"] else " ".join(row["text"].split()[:2])
             total = sum(shares[form].values())
             assert math.exp(row["log_prob"]) == pytest.approx(shares[form][row["label"]] / total), row
             assert row["ceiling"] == pytest.approx(max(shares[form].values()) / total)
-            found[form][row["label"]] += 1
-    for form, labels in found.items():  # and they are drawn so often
+            result[form][row["label"]] += 1
+    for form, labels in result.items():  # and they are drawn so often
         count, p = labels.total(), max(shares[form].values()) / sum(shares[form].values())
         assert count > 100
         assert max(labels.values()) / count == pytest.approx(p, abs=4 * math.sqrt(p * (1 - p) / count)), form
@@ -121,7 +121,7 @@ def test_the_words_of_a_clear_question_tell_what_it_asks_for() -> None:
     labels = defaultdict(set)
     for row in rows:
         labels[row["text"]].add(row["label"])
-    assert all(len(one) == 1 for one in labels.values())
+    assert all(len(label) == 1 for label in labels.values())
     assert set.union(*labels.values()) == {"person", "place", "thing", "job", "number", "reason", "yes_no"}
 
 
@@ -129,8 +129,8 @@ def test_the_words_of_a_clear_question_tell_what_it_asks_for() -> None:
 def test_no_question_and_no_pair_is_in_two_splits(tmp_path: Path, task: Any) -> None:
     write_labels(LabelledStoriesConfig(size="small", task=task, examples=300), tmp_path)
     rows = {split: pq.read_table(tmp_path / f"{split}.parquet").to_pylist() for split in SPLITS}
-    assert [len(one) for one in rows.values()] == [300, *SIZES["small"].labelled[1:]]
-    train, validation, test = ({(row["text"], row["second"]) for row in one} for one in rows.values())
+    assert [len(row) for row in rows.values()] == [300, *SIZES["small"].labelled[1:]]
+    train, validation, test = ({(row["text"], row["second"]) for row in item} for item in rows.values())
     assert not train & validation and not train & test and not validation & test
     unsure = sum(row["ceiling"] < 1 for row in rows["test"]) / len(rows["test"])
     assert unsure == pytest.approx(0.3, abs=0.05)
@@ -181,17 +181,17 @@ def test_a_word_has_the_tag_of_its_position(tmp_path: Path) -> None:
 
 def test_names_are_persons_or_places(tmp_path: Path) -> None:
     write_tags(TaggedStoriesConfig(size="tiny", seed=1, task="entities", examples=10), tmp_path)
-    found = {
+    result = {
         (word, tag)
         for row in pq.read_table(tmp_path / "test.parquet").to_pylist()
         for word, tag in zip(row["words"], row["tags"], strict=True)
     }
-    assert {tag for _, tag in found} == {"O", "B-PER", "B-LOC"}
-    named = {kind: {word for word, tag in found if tag == f"B-{kind}"} for kind in ("PER", "LOC")}
+    assert {tag for _, tag in result} == {"O", "B-PER", "B-LOC"}
+    named = {kind: {word for word, tag in result if tag == f"B-{kind}"} for kind in ("PER", "LOC")}
     assert named["PER"] <= {row["word"] for row in table("names")}
     assert named["LOC"] <= {row[column] for row in table("lands") for column in ("town", "country")}
     assert (
         len(named["PER"]) > 5
         and len(named["LOC"]) > 5
-        and not {word for word, tag in found if tag == "O"} & (named["PER"] | named["LOC"])
+        and not {word for word, tag in result if tag == "O"} & (named["PER"] | named["LOC"])
     )

@@ -177,7 +177,7 @@ def test_threads_leave_the_counts_as_they_are(sides: str) -> None:
     ids = np.minimum(rng.zipf(1.3, 20_000) - 1, 299).astype(np.int32)
     offsets = np.array([0, 0, 15_000, 15_007, 20_000])  # an empty line, and one that the threads share
     config = CooccurrenceConfig(window=7, sides=sides, weighting="inverse_distance")  # type: ignore[arg-type]
-    one, *others = (count_cooccurrence(ids, offsets, 300, config, threads=threads) for threads in (1, 2, 5))
+    item, *others = (count_cooccurrence(ids, offsets, 300, config, threads=threads) for threads in (1, 2, 5))
     for other in others:
-        assert one.data.tobytes() == other.data.tobytes()
-        assert np.array_equal(one.indices, other.indices) and np.array_equal(one.indptr, other.indptr)
+        assert item.data.tobytes() == other.data.tobytes()
+        assert np.array_equal(item.indices, other.indices) and np.array_equal(item.indptr, other.indptr)

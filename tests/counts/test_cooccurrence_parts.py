@@ -70,10 +70,10 @@ def test_parts_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_word_more_often_than_32_bits_hold(tmp_path: Path) -> None:
     text = Text(np.zeros(2, np.int32), np.array([0, 2]))
-    found = {0: 1 << 40, 1: 3}  # in the first and in the second part
+    result = {0: 1 << 40, 1: 3}  # in the first and in the second part
 
     def count(_: Text, part: Part) -> Rows:
-        return Rows(np.array([0, 1]), np.zeros(1, np.int32), np.array([found[part.number]]))
+        return Rows(np.array([0, 1]), np.zeros(1, np.int32), np.array([result[part.number]]))
 
     assert count_in_parts(text, count, (1, 5), 1, 1, Serial(), tmp_path).toarray()[0].tolist() == [
         (1 << 40) + 3,

@@ -25,12 +25,12 @@ def random_lines(seed: int, vocab_size: int = 9, lines: int = 60) -> np.ndarray:
 
 
 def all_ngrams(ids: np.ndarray, order: int) -> list[tuple[int, ...]]:
-    found = []
+    result = []
     for t, word in enumerate(ids):
         gram = tuple(ids[max(0, t - order + 1) : t + 1].tolist())
         if len(gram) == order and (order == 1 or (word != BOS and BOS not in gram[1:])):
-            found.append(gram)
-    return found
+            result.append(gram)
+    return result
 
 
 def test_maximum_likelihood_golden() -> None:

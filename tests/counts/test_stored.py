@@ -58,8 +58,8 @@ def test_stored_counts_equal_new_counts(tmp_path: Path) -> None:
         assert figures[f"{counting.key}_density"] == pytest.approx((counted.toarray() > 0).mean(), abs=1e-6)
         assert counted.shape == read.shape
         for part in ("indptr", "indices", "data"):
-            one, other = getattr(counted, part), getattr(read, part)
-            assert one.dtype == other.dtype and np.array_equal(one, other)
+            item, other = getattr(counted, part), getattr(read, part)
+            assert item.dtype == other.dtype and np.array_equal(item, other)
 
 
 def test_keys_golden() -> None:

@@ -19,12 +19,12 @@ def random_counts(seed: int, rows: int = 30, columns: int = 12) -> csr_matrix:
 
 def dense_pmi(table: np.ndarray, smoothing: float) -> np.ndarray:
     """log( P(w, c) / (P(w) P_α(c)) ) cell by cell; 0 where nothing was seen."""
-    found = np.zeros_like(table)
+    result = np.zeros_like(table)
     contexts = table.sum(axis=0) ** smoothing
     for w, c in zip(*np.nonzero(table), strict=True):
         joint = table[w, c] / table.sum()
-        found[w, c] = np.log(joint / (table[w].sum() / table.sum() * contexts[c] / contexts.sum()))
-    return found
+        result[w, c] = np.log(joint / (table[w].sum() / table.sum() * contexts[c] / contexts.sum()))
+    return result
 
 
 @pytest.mark.parametrize("sublinear", [False, True])

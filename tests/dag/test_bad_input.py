@@ -68,7 +68,7 @@ def test_one_rule_for_names() -> None:
             checked_name(name)
 
 
-def test_names_that_lead_elsewhere_are_refused_wherever_a_user_writes_one(tmp_path: Path) -> None:
+def test_names_that_lead_outside_are_refused_in_every_setting(tmp_path: Path) -> None:
     """Rungs, choices, what is given, bases: before a path is made of them."""
     folder, base = str(tmp_path), params.load().model_dump() | {"corpora": ["instructions"]}
     for wrong in ("../../input/mine", "..", "a/../b", "v2.1", "-x"):
@@ -80,8 +80,8 @@ def test_names_that_lead_elsewhere_are_refused_wherever_a_user_writes_one(tmp_pa
             entry = {"base": "lm/gpt"} | ({"reads": "data/preferences/sft"} if family.beside else {})
             listed = {wrong: entry} if family.bases else [wrong]
             chosen = params.schema().model_validate(base | {family.listed: listed})
-            found = checks.name_problems(chosen)
-            assert any(f"{wrong!r} is not a choice" in line for line in found), (family.name, wrong)
+            problems = checks.name_problems(chosen)
+            assert any(f"{wrong!r} is not a choice" in line for line in problems), (family.name, wrong)
         for group in params.GROUPS:
             assert checks.name_problems(params.load().model_copy(update={group: wrong})), group
 
@@ -269,7 +269,7 @@ def test_dialogues_that_cannot_be_cleaned_leave_nothing_behind(
     assert not [path for path in out.rglob("*") if path.suffix == ".parquet" or "partial" in path.name]
 
 
-def test_crlf_and_byte_order_marks_are_taken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crlf_and_byte_order_marks_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from langladder.text.storage.tables import read_table
 
     path = tmp_path / "text.txt"
@@ -384,7 +384,7 @@ WRONG_NAMES = [
 
 @pytest.mark.parametrize(
     ("arguments", "parts"),
-    [*WRONG_NAMES[:5], *(pytest.param(*one, marks=pytest.mark.long) for one in WRONG_NAMES[5:])],
+    [*WRONG_NAMES[:5], *(pytest.param(*item, marks=pytest.mark.long) for item in WRONG_NAMES[5:])],
     ids=str,
 )
 def test_wrong_names_on_the_command_line_are_refused_in_our_words(

@@ -164,5 +164,5 @@ def test_several_machines_need_a_tracking_server(client: Any, tmp_path: Path, mo
 
 
 def test_no_cluster_where_none_is_chosen() -> None:
-    with clusters.connected(ROOT, load()) as found:
-        assert found == 0
+    with clusters.connected(ROOT, load()) as result:
+        assert result == 0

@@ -64,8 +64,8 @@ def wait_for_the_port(command: str) -> None:
     """Until what was begun in the background listens, where it does; a worker is waited for by who needs it."""
     port, deadline = re.search(r"--port (\d+)", command), time.monotonic() + 180
     while port and time.monotonic() < deadline:
-        with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", int(port[1]))) == 0:
+        with socket.socket() as item:
+            if item.connect_ex(("127.0.0.1", int(port[1]))) == 0:
                 return
         time.sleep(0.2)
 
@@ -96,20 +96,20 @@ def test_launchers_make_what_a_sweep_makes(project: Path) -> None:
     assert len(list(slurm.glob("*/models/lm/*/model.safetensors"))) == 2
     plain = "python -m pipeline.train lm lm=lstm seed=2 hydra.run.dir=outputs/plain"
     run(project, *plain.split())
-    one, other = (
+    item, other = (
         next(folder.glob("**/lm/lstm/model.safetensors")) for folder in (project / "outputs/plain", processes)
     )
-    assert one.read_bytes() == other.read_bytes()
+    assert item.read_bytes() == other.read_bytes()
 
 
 def test_a_search_finds_the_best_of_its_points_and_passes_over_what_has_finished(
     printed: dict[str, str], project: Path
 ) -> None:
     command = next(command for command in printed if "sweeper=search" in command)
-    found = yaml.safe_load((folders(project)[1] / "optimization_results.yaml").read_text())
+    result = yaml.safe_load((folders(project)[1] / "optimization_results.yaml").read_text())
     figures = [yaml.safe_load(file.read_text()) for file in folders(project)[1].glob("*/metrics/train_lm/lstm.json")]
     assert len(figures) == 3
-    assert found["best_value"] == min(figure["validation_perplexity_per_word"] for figure in figures)
+    assert result["best_value"] == min(figure["validation_perplexity_per_word"] for figure in figures)
     again = run(project, "bash", "-c", command.replace("n_trials=3", "n_trials=2"))
     assert again.count("done before") == 2
     other = run(project, "bash", "-c", command + " objective=nonsense", check=False)

@@ -98,7 +98,9 @@ def of_every_choice(file: Path) -> Any:
 def test_every_choice_composes_and_checks(file: Path, monkeypatch: pytest.MonkeyPatch, every: Compositions) -> None:
     group, name = file.parts[0], file.stem
     if group in families():  # or another that has the same folder
-        group = next(one for one in families() if families()[one].group == group and name in params.conf_names(one))
+        group = next(
+            family for family in families() if families()[family].group == group and name in params.conf_names(family)
+        )
         compositions = every
         for stage in (stage for stage in plan.stages().values() if group in stage.keys):
             compositions.job(plan.Job(stage, name))
@@ -161,20 +163,20 @@ def test_every_rung_is_sound_at_every_size(size: str, debug: str) -> None:
 
 def test_the_warm_up_of_few_steps_is_half_of_them() -> None:
     """And that of the size where there are more: the figures of the default size stay."""
-    found = {}
+    result = {}
     for size in params.conf_names("size"):
         training = Compositions.prepared(chosen(size=size)).raw("align", "ppo").training
-        found[size] = (training.max_steps, training.warmup_steps)
-    assert found == {"tiny": (12, 6), "small": (600, 100), "medium": (1800, 200), "base": (6000, 1000)}
+        result[size] = (training.max_steps, training.warmup_steps)
+    assert result == {"tiny": (12, 6), "small": (600, 100), "medium": (1800, 200), "base": (6000, 1000)}
 
 
 def test_debugging_shortens_every_rung_that_is_trained_by_gradient() -> None:
     """Those too whose steps follow `effort`."""
     for debug, most in (("fast", 20), ("overfit", 200), ("profile", 100)):
-        found = resolve(
+        result = resolve(
             chosen(debug=debug, lms=["lstm", "gpt"], classifiers=["tree_lstm_n_ary"], encoders=["roberta_mini"])
         )
-        parts = {name: job for name, job in found.items() if name.startswith("train_")}
+        parts = {name: job for name, job in result.items() if name.startswith("train_")}
         steps = {
             name: value["training"]["max_steps"]
             for name, job in parts.items()
@@ -185,15 +187,15 @@ def test_debugging_shortens_every_rung_that_is_trained_by_gradient() -> None:
         assert max(steps.values()) <= most, debug
 
 
-def test_how_an_encoder_is_judged_does_not_train_it_anew() -> None:
+def test_how_an_encoder_is_judged_does_not_train_it_again() -> None:
     """It stands aside for the stage that trains, and is among the settings of the one that judges."""
-    one, other = (resolve(chosen(encoder={"roberta_mini": {"judged": {"words": words}}})) for words in (7, 9))
+    item, other = (resolve(chosen(encoder={"roberta_mini": {"judged": {"words": words}}})) for words in (7, 9))
     train, judge = "train_encoder/roberta_mini", "evaluate_encoder/roberta_mini"
-    assert {key: value for key, value in one[train].items() if key != "aside"} == {
+    assert {key: value for key, value in item[train].items() if key != "aside"} == {
         key: value for key, value in other[train].items() if key != "aside"
     }
-    assert one[train]["aside"]["encoder.judged"]["words"] == 7
-    assert [found[judge]["encoder"]["judged"]["words"] for found in (one, other)] == [7, 9]
+    assert item[train]["aside"]["encoder.judged"]["words"] == 7
+    assert [result[judge]["encoder"]["judged"]["words"] for result in (item, other)] == [7, 9]
 
 
 @pytest.mark.long
@@ -217,9 +219,9 @@ def test_a_file_of_debug_may_change_the_rungs_of_a_family(tmp_path: Path, monkey
     monkeypatch.setattr(params, "ROOT", tmp_path)
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(tmp_path / "conf"), version_base="1.3"):
-        found = resolve(chosen(debug="short", lms=["lstm", "gpt"], classifiers=["textcnn"]))
-    assert [found[f"train_lm/{name}"]["lm"]["training"]["max_steps"] for name in ("lstm", "gpt")] == [300, 300]
-    assert found["train_classifier/textcnn"]["classifier"]["training"]["max_steps"] > 300
+        result = resolve(chosen(debug="short", lms=["lstm", "gpt"], classifiers=["textcnn"]))
+    assert [result[f"train_lm/{name}"]["lm"]["training"]["max_steps"] for name in ("lstm", "gpt")] == [300, 300]
+    assert result["train_classifier/textcnn"]["classifier"]["training"]["max_steps"] > 300
 
 
 @pytest.mark.parametrize(
@@ -349,18 +351,18 @@ BAD_VALUES: list[tuple[dict[str, Any], list[str]]] = [
 
 def batches() -> list[list[int]]:
     """`BAD_VALUES` in few compositions: those of different rungs are refused together, the others alone."""
-    found: list[list[int]] = []
+    result: list[list[int]] = []
     rungs: list[set[tuple[str, str]]] = []
     for number, (changes, _) in enumerate(BAD_VALUES):
         own = {(family, rung) for family in changes if family in families() for rung in changes[family]}
         alone = len(own) != 1 or len(changes) != 1
-        index = next((i for i, members in enumerate(rungs) if members and not alone and not own & members), len(found))
-        if index == len(found):
-            found.append([])
+        index = next((i for i, members in enumerate(rungs) if members and not alone and not own & members), len(result))
+        if index == len(result):
+            result.append([])
             rungs.append(set())
-        found[index].append(number)
+        result[index].append(number)
         rungs[index] |= set() if alone else own
-    return found
+    return result
 
 
 @cache
@@ -403,11 +405,11 @@ def test_a_filter_reads_what_dvc_watches_and_bad_settings_are_refused(
 
 
 def test_a_filter_of_several_parts_has_them_all() -> None:
-    found = resolve(chosen(filter="gpt3", lms=["kneser_ney"]))["filter/filter"]["filter"]
-    assert {"quality", "duplicates", "contamination"} == {part for part, value in found.items() if value}
+    result = resolve(chosen(filter="gpt3", lms=["kneser_ney"]))["filter/filter"]["filter"]
+    assert {"quality", "duplicates", "contamination"} == {part for part, value in result.items() if value}
 
 
-def test_all_problems_are_said_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     message = problems(
         lm={"gpt": {"model": {"heads": 5}}, "lstm": {"model": {"width": 0, "layers": 9}}},
         embedding={"skipgram": {"model": {"window": 0}}},
@@ -446,7 +448,7 @@ def test_what_is_counted_follows_from_the_rungs() -> None:
     assert countings(embeddings=["svd", "term_term"], embedding=change) == [flat | {"window": 3}, flat]
 
 
-def test_all_misspelt_names_are_said_at_once_with_what_else_is_wrong() -> None:
+def test_all_misspelt_names_are_reported_at_once_with_what_else_is_wrong() -> None:
     message = problems(
         size="enormous",
         clean="standart",
@@ -460,13 +462,13 @@ def test_all_misspelt_names_are_said_at_once_with_what_else_is_wrong() -> None:
         assert part in message
 
 
-def test_changes_to_a_rung_that_is_not_listed_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_changes_to_a_rung_that_is_not_listed_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     """Allowed: single runs (`python -m pipeline.train lm lm=gru`) read them."""
     resolve(chosen(lm={"gru": {"model": {"width": 8}}}, lms=[]))
     assert "warning: lm: the settings of 'gru' have no effect" in capsys.readouterr().err
 
 
-def test_seeds_without_effect_in_folds_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_seeds_without_effect_in_folds_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     resolve(chosen(folds=5, seeds=2, lms=[], probes=[], taggers=["hmm"], classifiers=[]))
     assert "warning: seeds: 2 has no effect on taggers, because folds: 5" in capsys.readouterr().err
     for without in ({"folds": 5}, {"seeds": 2}, {"folds": 5, "seeds": 2, "taggers": []}):
@@ -558,7 +560,7 @@ def test_params_are_checked(text: str, parts: list[str], tmp_path: Path, monkeyp
         assert part in str(error.value)
 
 
-def test_mistakes_of_params_and_of_what_it_names_are_said_together(
+def test_mistakes_of_params_and_of_what_it_names_are_reported_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrong value of params.yaml does not hide those of names and of rungs."""
@@ -567,10 +569,10 @@ def test_mistakes_of_params_and_of_what_it_names_are_said_together(
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(values))
     monkeypatch.setattr(params, "ROOT", tmp_path)
-    found, wrong = params.load_leniently()
-    assert found is not None and len(wrong) == 5, wrong  # of what is given the name and the path
+    result, wrong = params.load_leniently()
+    assert result is not None and len(wrong) == 5, wrong  # of what is given the name and the path
     with pytest.raises(InputError) as error:
-        resolve(found, wrong)
+        resolve(result, wrong)
     message = str(error.value)
     assert message.startswith("7 problems"), message
     for part in ("memory: '7'", "seed: 'one'", "paths.text", "given.../x", "'lsmt' is not a choice", "heads=5"):

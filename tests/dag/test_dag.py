@@ -21,7 +21,9 @@ pytestmark = [pytest.mark.dag, pytest.mark.timeout(900)]
 def differences(stated: object, whole: object, key: str = "") -> list[str]:
     """Keys whose stated value is another in `whole`, which also holds the defaults that nobody stated."""
     if isinstance(stated, dict) and isinstance(whole, dict):
-        return [found for name in stated for found in differences(stated[name], whole.get(name), f"{key}.{name}")]
+        return [
+            difference for name in stated for difference in differences(stated[name], whole.get(name), f"{key}.{name}")
+        ]
     return [] if stated == whole else [key]
 
 

@@ -65,8 +65,8 @@ def test_two_processes_leave_what_one_leaves_and_one_run(project: Path) -> None:
     output = run(project, sys.executable, "-m", *LM)
     assert output.count("train_lm gpt: ") <= 2 and runs(project) == ["FINISHED"] * 2, output
     two = left(project)
-    found = [float(row) for row in re.findall(r"^\d+,([\d.]+),", two[1].decode(), re.M)]
-    assert losses and found == pytest.approx(losses, rel=1e-5)
+    result = [float(row) for row in re.findall(r"^\d+,([\d.]+),", two[1].decode(), re.M)]
+    assert losses and result == pytest.approx(losses, rel=1e-5)
     run(project, "torchrun", "--nproc-per-node", "2", "-m", *LM)
     assert left(project) == two
     assert slurm(project, 2) == [0, 0]
@@ -125,7 +125,7 @@ def test_a_stage_starts_processes_on_its_own_machine_only() -> None:
         pass
 
 
-def test_one_process_is_no_matter() -> None:
+def test_one_process_does_not_matter() -> None:
     before = dict(os.environ)
     for stage, training in (("train_lm", {}), ("evaluate_lm", {"devices": 2}), ("clean", {"devices": 2})):
         with others(stage, "gpt", {}, job(**training)):

@@ -12,26 +12,26 @@ from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.compose import conf_folder, resolve
 
-GROWN = {family.listed for family in families().values() if family.bases}
+FINE_TUNED = {family.listed for family in families().values() if family.bases}
 """Keys of params.yaml that list rungs which begin with another one."""
 
 
 def chains() -> list[Any]:
     """Blocks of YAML that can stand in params.yaml and list such rungs, by file and line; none that needs files."""
     known = {*params.load().model_dump(), *families()}
-    found = []
+    result = []
     for file in sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]):
         text = file.read_text(encoding="utf-8")
         for block in re.finditer(r"(?ms)^```yaml\n(.*?)^```", text):
             values = yaml.safe_load(block[1])
-            if isinstance(values, dict) and {*values} <= known - {"given", "paths"} and GROWN & {*values}:
+            if isinstance(values, dict) and {*values} <= known - {"given", "paths"} and FINE_TUNED & {*values}:
                 line = text.count("\n", 0, block.start(1)) + 1
-                found.append(pytest.param(values, id=f"{file.relative_to(ROOT)}:{line}"))
-    return found
+                result.append(pytest.param(values, id=f"{file.relative_to(ROOT)}:{line}"))
+    return result
 
 
 def test_the_chains_are_found() -> None:
-    listed = {key for chain in chains() for key in chain.values[0]} & GROWN
+    listed = {key for chain in chains() for key in chain.values[0]} & FINE_TUNED
     assert listed >= {"tunes", "instructs", "rewards", "aligns", "classifier_transfers", "reader_transfers"}
 
 

@@ -43,8 +43,8 @@ def stale(project: Path) -> set[str]:
 
 
 def provenance(project: Path, rung: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads((project / "models" / rung / "provenance.json").read_text())
-    return found
+    content: dict[str, object] = json.loads((project / "models" / rung / "provenance.json").read_text())
+    return content
 
 
 def test_a_chain_is_made_in_order(project: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_chain_is_made_in_order(project: Path) -> None:
     assert "It starts from tune/first" in (project / "models" / "tune" / "second" / "README.md").read_text()
 
 
-def test_the_chain_is_told_down_to_the_corpus(project: Path) -> None:
+def test_the_chain_is_printed_down_to_the_corpus(project: Path) -> None:
     output = run(project, "python", "-m", "pipeline.runs", "lineage", "models/tune/second")
     lines = [
         "tune/second",
@@ -76,12 +76,12 @@ def test_runs_carry_their_base_and_evaluations_lead_to_the_artefact(project: Pat
 
     client = MlflowClient(f"sqlite:///{project / 'mlflow.db'}")
     experiment = client.get_experiment_by_name("language models")
-    found = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
-    tuned, judged = found["fine_tune second"], found["evaluate_tune second"]
+    result = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
+    tuned, judged = result["fine_tune second"], result["evaluate_tune second"]
     assert tuned.data.tags["base"] == "tune/first"
     assert tuned.data.tags["base_fingerprint"] == provenance(project, "tune/first")["fingerprint"]
-    for one in (tuned, judged):
-        output = run(project, "python", "-m", "pipeline.runs", "artefact", one.info.run_id)
+    for item in (tuned, judged):
+        output = run(project, "python", "-m", "pipeline.runs", "artefact", item.info.run_id)
         assert output.strip().endswith("models/tune/second")
 
 
@@ -128,7 +128,7 @@ def test_a_new_file_of_vectors_runs_only_what_begins_with_it(project: Path) -> N
     assert ran(run(project, "dvc", "repro")) == {"watch@embedding"}
 
 
-def test_an_edited_base_runs_what_grows_from_it(project: Path) -> None:
+def test_an_edited_base_runs_what_is_fine_tuned_from_it(project: Path) -> None:
     edit(project / "conf" / "lm" / "lstm.yaml", "width: ${size.lm_width}", "width: 48")
     output = ran(run(project, "dvc", "repro"))
     assert {"train_lm@lstm", "fine_tune@first", "fine_tune@second", "evaluate_tune@second"} <= output
@@ -171,7 +171,7 @@ def test_a_family_of_ones_own(project: Path) -> None:
     assert "opening.model.words: 0 is not allowed" in broken and "change it on the command line" in broken
 
 
-def test_it_can_be_asked_wherever_the_others_can(project: Path) -> None:
+def test_it_answers_wherever_the_others_do(project: Path) -> None:
     """By a command, in Python, through MLflow and in the explorer, by the same declaration."""
     here = ["env", "PYTHONPATH=src", sys.executable]
     (project / "lines.txt").write_text("zzz sleeps .\n" * 4)
@@ -180,9 +180,9 @@ def test_it_can_be_asked_wherever_the_others_can(project: Path) -> None:
     assert judged["kind"] == "opening" and judged["figures"] == {"begins as guessed": 0.0}
     refused = run(project, *command, "models/embedding/svd", "lines.txt", check=False)
     assert "a model of embedding; supported: lm, classifier, tagger, reader, translator, opening" in refused
-    found = json.loads(run(project, *here, "-W", "ignore", "-c", toy_family.ASKED).splitlines()[-1])
-    assert found["repr"] == "<Model first_word (family opening, Opening): predict>"
-    assert found["python"] == found["mlflow"] and not found["python"][1]["guessed"]
-    assert found["models"] == [{"name": "first_word", "title": "The first word", "kind": "opening"}]
-    assert "Opening words" in found["tables"]
-    assert [one["text"] for one in found["unknown"][0]["unknown"]] == ["zzz"]
+    content = json.loads(run(project, *here, "-W", "ignore", "-c", toy_family.ASKED).splitlines()[-1])
+    assert content["repr"] == "<Model first_word (family opening, Opening): predict>"
+    assert content["python"] == content["mlflow"] and not content["python"][1]["guessed"]
+    assert content["models"] == [{"name": "first_word", "title": "The first word", "kind": "opening"}]
+    assert "Opening words" in content["tables"]
+    assert [item["text"] for item in content["unknown"][0]["unknown"]] == ["zzz"]

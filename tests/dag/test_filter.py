@@ -21,7 +21,7 @@ def lines(text: str, count: int, seed: int = 1) -> list[str]:
 
 def cleaned(project: Path) -> set[str]:
     folder = project / "data" / "clean" / "text"
-    return {line for file in folder.glob("*/") for one in read_documents(file) for line in one.lines}
+    return {line for file in folder.glob("*/") for document in read_documents(file) for line in document.lines}
 
 
 @pytest.mark.long

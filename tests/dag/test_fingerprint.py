@@ -50,9 +50,9 @@ def opened(
     monkeypatch.setattr(job, "digest", Path)
     monkeypatch.setattr(job, "fingerprint", known_by)
     monkeypatch.setattr(artefacts, "read_json", lambda _: {"settings": {"lm": {"title": "T"}}}, raising=False)
-    with pytest.raises(Opened) as found:
+    with pytest.raises(Opened) as error:
         run_stage(stage, tmp_path, monkeypatch, f"{STAGES[stage]}={RUNGS[STAGES[stage]]}", *overrides)
-    settings, inputs = found.value.args
+    settings, inputs = error.value.args
     return settings, inputs
 
 
@@ -146,7 +146,7 @@ def test_a_corpus_depends_on_what_makes_it_alone() -> None:
     """Mending the reader of files draws no text anew, nor the sound of a letter the text."""
     sources = {(side.name, kind): source for side in SIDES.values() for kind, source in side.sources.items()}
     modules_of_sources = {
-        key: modules_of("corpus", {"corpus": {"_maker_": one.function}}) for key, one in sources.items()
+        key: modules_of("corpus", {"corpus": {"_maker_": source.function}}) for key, source in sources.items()
     }
     for (side, kind), modules in modules_of_sources.items():
         reads = side in ("questions", "instructions")  # their rows stand in one module with those who read files

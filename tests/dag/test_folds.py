@@ -97,52 +97,52 @@ def test_each_item_is_tested_once_by_the_model_of_its_fold(tmp_path: Path) -> No
     for rung in ("logistic", "textcnn"):
         folder = project / "models/classifier" / rung
         table = read_predictions(project / f"reports/rungs/classifier/{rung}.parquet")
-        assert [(one.item, one.text, one.truth) for one in table] == [
-            (number, one.text, one.label) for number, one in enumerate(texts.rows)
+        assert [(item.item, item.text, item.truth) for item in table] == [
+            (number, row.text, row.label) for number, row in enumerate(texts.rows)
         ]
         for number in (1, 2, 3):
             model, rows = Classifier.load(fold_folder(folder, number)), np.flatnonzero(texts.fold == number)
             best = model.log_probs([texts.rows[row] for row in rows]).argmax(axis=1)
-            assert [table[row].prediction for row in rows] == [model.labels[one] for one in best]
+            assert [table[row].prediction for row in rows] == [model.labels[item] for item in best]
             about = json.loads((fold_folder(folder, number) / "provenance.json").read_text())
             assert about["settings"]["classifier"]["fold"] == {"number": number, "of": 3}
-            train = {word for one in texts.splits(number)[0] for word in one.text.split()}
+            train = {word for split in texts.splits(number)[0] for word in split.text.split()}
             for row in rows:
                 assert set(table[row].unknown.split()) == set(table[row].text.split()) - train
         about = json.loads((folder / "provenance.json").read_text())
         assert not {"fold", "folds"} & about["settings"]["classifier"].keys()
         metrics = json.loads((project / f"metrics/evaluate_classifier/{rung}.json").read_text())
-        right = np.array([one.right for one in table])
+        right = np.array([item.right for item in table])
         each = [right[texts.fold == number].mean() for number in (1, 2, 3)]
         assert metrics["accuracy"] == pytest.approx(right.mean(), abs=1e-6)
         assert metrics["fold_accuracy_mean"] == pytest.approx(np.mean(each), abs=1e-6)
         assert metrics["fold_accuracy_sd"] == pytest.approx(np.std(each, ddof=1), abs=1e-6)
-        assert len({str(one) for one in each}) > 1
+        assert len({str(item) for item in each}) > 1
 
     test = read_labelled(project / "data/clean/labels/test.parquet")
     count = len(read_labelled(project / "data/clean/labels/train.parquet"))
     page = json.loads((project / "reports/rungs/classifier/logistic.json").read_text())["more_labels"]
-    assert [(one["texts"], one["models"]) for one in page["points"][2:]] == [(count // 2, 2), (count, 1)]
+    assert [(point["texts"], point["models"]) for point in page["points"][2:]] == [(count // 2, 2), (count, 1)]
     for folders, point in ((["."], page["points"][3]), (["parts/1_of_2", "parts/2_of_2"], page["points"][2])):
-        models = [Classifier.load(project / "models/classifier/logistic" / one) for one in folders]
+        models = [Classifier.load(project / "models/classifier/logistic" / folder) for folder in folders]
         rights = [
-            model.labels[best] == one.label
+            model.labels[best] == item.label
             for model in models
-            for best, one in zip(model.log_probs(test).argmax(axis=1), test, strict=True)
+            for best, item in zip(model.log_probs(test).argmax(axis=1), test, strict=True)
         ]
         assert point["accuracy"] == pytest.approx(np.mean(rights), abs=1e-6)
     assert page["low"] <= page["gain"] + 1e-6 and page["accuracy"] == page["points"][3]["accuracy"]
     assert len(list((project / "models/classifier/logistic/parts").iterdir())) == 8
     assert not (project / "models/classifier/textcnn/parts").exists()
     ladder = json.loads((project / "reports" / "ladder.json").read_text())["classifier"]
-    assert [one["more_labels"] for one in ladder] == [page, None]
+    assert [item["more_labels"] for item in ladder] == [page, None]
 
     sentences = Folds.read(project / "data/clean/tags", read_tagged, Tagged.dealt_by, 3)
     table = read_predictions(project / "reports/rungs/tagger/hmm.parquet")
-    assert [one.text for one in table] == [word for one in sentences.rows for word in one.words]
+    assert [item.text for item in table] == [word for row in sentences.rows for word in row.words]
     first = int(np.flatnonzero(sentences.fold == 2)[0])
     tagger = Tagger.load(fold_folder(project / "models/tagger/hmm", 2))
-    assert [one.prediction for one in table if one.item == first] == tagger.tag([sentences.rows[first].words])[0]
+    assert [item.prediction for item in table if item.item == first] == tagger.tag([sentences.rows[first].words])[0]
     assert json.loads((project / "metrics/evaluate_tagger/hmm.json").read_text())["fold_accuracy_sd"] > 0
 
     text = (project / "reports" / "ladder.md").read_text()

@@ -116,7 +116,7 @@ for name in sys.argv[1:]:
 """
 
 
-def test_a_ladder_that_cannot_be_is_refused(project: Path) -> None:
+def test_a_ladder_that_is_not_possible_is_refused(project: Path) -> None:
     """One after the other in one process, which takes seconds to start."""
     files = {name: project / "conf" / "ladder" / f"{name}.yaml" for name in WRONG}
     outputs = {}

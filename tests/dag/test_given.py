@@ -9,7 +9,7 @@ import pytest
 import torch
 import yaml
 from project_copy import finished_project, forking, ran, run, smallest
-from test_growth import refused, resolved
+from test_bases import refused, resolved
 
 from langladder.formats.model_card import model_card
 from langladder.models.classification.bert_classifier import BERTClassifier
@@ -33,16 +33,16 @@ def settings_of(kind: Any) -> Any:
 
 def test_what_is_given_is_resolved_as_a_job_and_a_base(tmp_path: Path) -> None:
     folder_of(tmp_path / "mine")
-    found = resolved(
+    result = resolved(
         given={"mine": str(tmp_path / "mine")},
         classifier_transfers={"bert_fine_tuned": {"base": "given/mine"}},
         tagger_transfers={"bert_tagger": {"base": "given/mine"}},
         reader_transfers={"bert_span": {"base": "given/mine"}},
     )
-    assert "transfer_reader/bert_span" in found and "transfer_tagger/bert_tagger" in found
-    assert found["take/mine"]["given"] == {"name": "mine", "path": str(tmp_path / "mine")}
-    assert len(str(found["take/mine"]["code"])) == 16
-    rung: Any = found["transfer_classifier/bert_fine_tuned"]["classifier_transfer"]
+    assert "transfer_reader/bert_span" in result and "transfer_tagger/bert_tagger" in result
+    assert result["take/mine"]["given"] == {"name": "mine", "path": str(tmp_path / "mine")}
+    assert len(str(result["take/mine"]["code"])) == 16
+    rung: Any = result["transfer_classifier/bert_fine_tuned"]["classifier_transfer"]
     assert rung["base"] == "given/mine"
 
 
@@ -130,7 +130,9 @@ def test_a_gpt_and_a_tagger_begin_with_what_was_given(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_an_edit_of_what_was_given_trains_what_grows_from_it_again(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_edit_of_what_was_given_trains_what_is_fine_tuned_from_it_again(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     with forking(finished_project(tmp_path_factory)) as project:
         edited(project)
 

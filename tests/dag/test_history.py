@@ -32,7 +32,9 @@ def test_the_oldest_come_first_and_ties_stay_as_listed() -> None:
     ("line", "wrong"),
     [("", "lm.year: missing"), ("year: 19877", "19877"), ("year: '1987'", "'1987'"), ("year: 1066", "1066")],
 )
-def test_a_year_that_is_none_is_refused(line: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_year_that_does_not_exist_is_refused(
+    line: str, wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "conf" / "lm").mkdir(parents=True)
     for name in ("mine", "yours"):
         (tmp_path / "conf" / "lm" / f"{name}.yaml").write_text(f"name: {name}\ntitle: {name}\n{line}\n")
@@ -82,7 +84,7 @@ def test_what_a_rung_is_given_beside_the_data_follows_from_its_settings() -> Non
                 "textcnn": {"input": {"vectors": "input/vectors"}},
             },
             "classifier_transfers": {
-                name: params.Growth(base=base)
+                name: params.BaseChoice(base=base)
                 for name, base in {
                     "bert_fine_tuned": "encoder/bert_mini",
                     "bert_scratch": "encoder/bert_mini",
@@ -91,20 +93,20 @@ def test_what_a_rung_is_given_beside_the_data_follows_from_its_settings() -> Non
             },
             "taggers": ["hmm", "feature_crf"],
             "corpora": ["instructions"],
-            "instructs": {"sft": params.Growth(base="lm/gpt")},
-            "rewards": {"reward": params.GrowthBeside(base="instruct/sft", reads="data/preferences/sft")},
+            "instructs": {"sft": params.BaseChoice(base="lm/gpt")},
+            "rewards": {"reward": params.BaseAndReads(base="instruct/sft", reads="data/preferences/sft")},
             "aligns": {
-                "ppo": params.GrowthBeside(base="instruct/sft", reads="models/reward/reward"),
-                "grpo": params.GrowthBeside(base="instruct/sft", reads="data/clean/instructions"),
+                "ppo": params.BaseAndReads(base="instruct/sft", reads="models/reward/reward"),
+                "grpo": params.BaseAndReads(base="instruct/sft", reads="data/clean/instructions"),
             },
         }
     )
     with initialize_config_dir(conf_folder(), version_base="1.3"):
-        found = titles.titles_of(chosen, Compositions.prepared(chosen).rung)
-    optimizers = {name: rung["optimizer"] for name, rung in found["lm"].items()}
+        result = titles.titles_of(chosen, Compositions.prepared(chosen).rung)
+    optimizers = {name: rung["optimizer"] for name, rung in result["lm"].items()}
     assert optimizers == {"kneser_ney": "", "gpt": "muon"}
     also_given = {
-        f"{family}/{name}": one["also_given"] for family, rungs in found.items() for name, one in rungs.items()
+        f"{family}/{name}": rung["also_given"] for family, rungs in result.items() for name, rung in rungs.items()
     }
     assert {name: what for name, what in also_given.items() if what} == {
         "embedding/lexicon": "a lexicon",

@@ -29,19 +29,19 @@ def composed(*overrides: str, **changes: Any) -> Any:
 
 def test_params_are_a_config_of_hydras_and_a_preset_and_the_command_line_win() -> None:
     chosen = {"size": "medium", "tokenizer": "word", "seed": 9}
-    found = composed(**chosen)
-    assert (found.size.name, found.tokenizer.kind, found.seed) == ("medium", "word", 9)
-    found = composed("+preset=quick", **chosen)
-    assert (found.size.name, found.size.lm_steps, found.tokenizer.kind, found.seed) == ("tiny", 20, "word", 9)
-    found = composed("+preset=quick", "size=base", "seed=3", **chosen)
-    assert (found.size.name, found.seed) == ("base", 3)
+    result = composed(**chosen)
+    assert (result.size.name, result.tokenizer.kind, result.seed) == ("medium", "word", 9)
+    result = composed("+preset=quick", **chosen)
+    assert (result.size.name, result.size.lm_steps, result.tokenizer.kind, result.seed) == ("tiny", 20, "word", 9)
+    result = composed("+preset=quick", "size=base", "seed=3", **chosen)
+    assert (result.size.name, result.seed) == ("base", 3)
 
 
 def test_changes_of_a_rung_are_those_of_the_chosen_one_and_a_preset_and_the_command_line_win() -> None:
     """Their keys may have letters of any language, which Hydra's overrides cannot have."""
     chosen = {"lm": {"gpt": {"model": {"width": 96}, "слово": 1}, "stacked_lstm": {"model": {"width": 33}}}}
-    found = composed("lm=gpt", **chosen).lm
-    assert (found.name, found.model.width, found["слово"]) == ("gpt", 96, 1)
+    lm = composed("lm=gpt", **chosen).lm
+    assert (lm.name, lm.model.width, lm["слово"]) == ("gpt", 96, 1)
     assert composed("lm=gpt", "lm.model.width=5", **chosen).lm.model.width == 5
     assert composed("lm=stacked_lstm", **chosen).lm.model.width == 33
     assert composed("+preset=zaremba", **chosen).lm.model.width == 650
@@ -50,15 +50,15 @@ def test_changes_of_a_rung_are_those_of_the_chosen_one_and_a_preset_and_the_comm
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_sets_what_it_says(name: str) -> None:
     stated = yaml.safe_load((ROOT / "conf" / "preset" / f"{name}.yaml").read_text(encoding="utf-8"))
-    found, before = composed(f"+preset={name}"), composed()
-    assert found != before
+    result, before = composed(f"+preset={name}"), composed()
+    assert result != before
     for choice in stated.pop("defaults", []):
         ((group, chosen),) = choice.items()
         group = group.removeprefix("override /")
         if group != "debug":
-            selected = OmegaConf.select(found, group)
+            selected = OmegaConf.select(result, group)
             assert selected.get("name", selected.get("kind")) == chosen
-    assert OmegaConf.merge(found, stated) == found
+    assert OmegaConf.merge(result, stated) == result
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_help_lists_families_groups_choices_and_examples(project: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_a_preset_cannot_be_is_said(project: Path) -> None:
+def test_what_a_preset_cannot_be_is_reported(project: Path) -> None:
     output = run(project, sys.executable, "-m", "pipeline.train", "lm", "+preset=quik", check=False)
     assert "preset: 'quik' is not a choice: the nearest: quick" in output
     output = run(project, sys.executable, "-m", "pipeline.train", "lm", "preset=quick", check=False)

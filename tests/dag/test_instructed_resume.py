@@ -57,6 +57,6 @@ def test_killed_training_resumes_to_the_same_bits(project: Path, stage: str) -> 
     assert not checkpoints(project)
 
 
-def test_killed_preferences_are_drawn_anew_to_the_same_bytes(project: Path) -> None:
+def test_killed_preferences_are_drawn_again_to_the_same_bytes(project: Path) -> None:
     folder = project / "data" / "preferences" / "sft"
     again(project, "prefer@sft", folder, lambda: list(folder.parent.glob("*.partial")))

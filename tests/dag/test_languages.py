@@ -45,7 +45,7 @@ def test_right_chinese_translations_are_scored_as_such(project: Path) -> None:
     assert max(float(row.split(",")[column] or 0) for row in rows[1:]) > 50
 
 
-def test_another_tokenizer_scores_anew_what_it_touches(project: Path) -> None:
+def test_another_tokenizer_scores_again_what_it_touches(project: Path) -> None:
     """A translator that BLEU chose is trained anew; the tokens and all before them stay."""
     file = project / "conf" / "evaluation" / "default.yaml"
     values = yaml.safe_load(file.read_text())

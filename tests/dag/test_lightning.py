@@ -38,8 +38,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def optimiser_of(checkpointed: Path) -> dict[str, Any]:
     """The settings in a model's provenance."""
     provenance = json.loads((checkpointed / "provenance.json").read_text())
-    found: dict[str, Any] = provenance["settings"]["lm"]["training"]
-    return found
+    training: dict[str, Any] = provenance["settings"]["lm"]["training"]
+    return training
 
 
 @pytest.mark.long
@@ -107,7 +107,7 @@ def test_weights_and_biases_offline(project: Path) -> None:
         ("optimizer._target_=os.system", "'os.system' is not allowed: a class of torch.optim, langladder.tasks"),
     ],
 )
-def test_what_is_refused_is_said_in_a_line(
+def test_what_is_refused_is_reported_in_a_line(
     override: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_stage("train_lm", tmp_path, monkeypatch, "lm=lstm", override)
@@ -129,12 +129,12 @@ def test_params_yaml_says_it_for_every_rung_and_the_nearer_wins() -> None:
             chosen(optimizer="nadam", trainer={"profiler": "simple"}, callbacks=["lr_monitor"])
         )
         own = chosen(optimizer="nadam", lm={"gpt": {"training": {"optimizer": "adam"}}}, trainer="profile")
-        found, nearer = (
+        result, nearer = (
             {name: compositions.rung("lm", name)["training"] for name in ("lstm", "gpt")}
             for compositions in (every, Compositions.prepared(own))
         )
         assert plain.rung("lm", "gpt")["training"]["optimizer"] == "muon"
-    for training in found.values():
+    for training in result.values():
         assert training["optimizer"]["_target_"] == "torch.optim.NAdam" and training["trainer"] == {
             "profiler": "simple"
         }

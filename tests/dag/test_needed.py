@@ -88,7 +88,7 @@ def test_only_leaves_out_what_needs_other_sides(capsys: pytest.CaptureFixture[st
         ({"data": {"labels": {"txt": "review"}}, "labels": "text"}, ["source.txt", "unknown key", "data.labels"]),
     ],
 )
-def test_what_is_wrong_is_said(changes: Values, parts: list[str]) -> None:
+def test_what_is_wrong_is_reported(changes: Values, parts: list[str]) -> None:
     with pytest.raises(InputError) as error:
         resolved(**changes)
     assert all(part in str(error.value) for part in parts), error.value
@@ -114,7 +114,7 @@ def test_none_leaves_the_rest() -> None:
     assert {"train_lm/gpt", "clean/labels"} <= kept(jobs)
 
 
-def test_what_is_said_beside_the_path_reaches_the_reader() -> None:
+def test_what_is_reported_beside_the_path_reaches_the_reader() -> None:
     stated = {"text": "review", "delimiter": ";", "encoding": "latin-1", "language": "de", "split": {"test": 0.3}}
     jobs = resolved(labels="text", data={"labels": stated})
     corpus = jobs["corpus/labels"]["corpus"]

@@ -151,7 +151,7 @@ def test_a_signal_ends_dvc_only_after_it_has_written_its_records(file: str, outp
 
 
 @pytest.mark.dag
-def test_it_runs_what_is_out_of_date_in_an_order_that_serves_and_nothing_twice(make: Make) -> None:
+def test_it_runs_what_is_out_of_date_in_order_and_nothing_twice(make: Make) -> None:
     folder = make("echo b > b")
     code, output = drive(folder, JOBS="2")
     assert code == 0, output
@@ -252,7 +252,7 @@ def test_how_many_jobs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
             resources.jobs_at_once(1)
 
 
-def test_a_project_that_cannot_be_written_to_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_that_cannot_be_written_to_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system", ".dvc/tmp/rwlock.lock")
 

@@ -45,9 +45,9 @@ def test_values_given_together_are_read_as_given(tmp_path: Path) -> None:
         keys = [override.lstrip("+").partition("=")[0] for override in pair]
         if keys[0] == keys[1]:
             continue
-        found = yaml.safe_load(changed(tmp_path, *pair))
+        result = yaml.safe_load(changed(tmp_path, *pair))
         for key, override in zip(keys, pair, strict=True):
-            value = found
+            value = result
             for part in key.split("."):
                 value = value[part]
             assert value == yaml.safe_load(override.partition("=")[2]), (pair, key)

@@ -182,7 +182,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.long
 @pytest.mark.dag
 @pytest.mark.timeout(1800)
-def test_the_example_from_a_wheel_trained_evaluated_and_asked(
+def test_the_example_from_a_wheel_trained_evaluated_and_queried(
     site: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     project = finished_project(tmp_path_factory)

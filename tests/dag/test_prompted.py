@@ -14,13 +14,13 @@ from pipeline import ROOT
 from pipeline.settings import params
 from pipeline.settings.compose import conf_folder, resolve
 
-GROWN = {"gpt_longer": {"base": "lm/gpt"}}
+FINE_TUNED = {"gpt_longer": {"base": "lm/gpt"}}
 
 
 def chosen(**changes: Any) -> params.Choices:
     few: dict[str, Any] = {"embeddings": [], "translators": [], "classifiers": [], "taggers": [], "claims": []}
     few |= {"encoders": [], "classifier_transfers": {}}
-    few |= {"probes": [], "lms": ["kneser_ney", "gpt"], "prompts": ["knowledge"], "tunes": GROWN}
+    few |= {"probes": [], "lms": ["kneser_ney", "gpt"], "prompts": ["knowledge"], "tunes": FINE_TUNED}
     return params.schema().model_validate(params.load().model_dump() | few | changes)
 
 
@@ -39,7 +39,7 @@ def test_without_any_to_ask_it_is_refused() -> None:
     assert chosen(prompted="tune", tunes={}, prompts=[]).prompted == "tune"  # nothing is asked
 
 
-def test_dvc_waits_for_those_that_are_asked() -> None:
+def test_dvc_waits_for_those_that_are_requested() -> None:
     deps = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]["prompt"]["deps"]
     assert {"models/lm", "models/${prompted}"} <= set(deps)
     assert yaml.safe_load((ROOT / "params.yaml").read_text())["prompted"] == "lm"  # DVC knows no default
@@ -47,8 +47,8 @@ def test_dvc_waits_for_those_that_are_asked() -> None:
 
 def test_a_rung_that_grew_and_its_base_may_have_one_name() -> None:
     paths = {"kneser_ney": "lm/kneser_ney", "gpt": "lm/gpt", "gpt_longer": "tune/gpt_longer", "tune/gpt": "tune/gpt"}
-    found = models_prompted(["kneser_ney", "gpt"], ["gpt_longer", "gpt"])
-    assert found == {name: Path("models") / path for name, path in paths.items()}
+    result = models_prompted(["kneser_ney", "gpt"], ["gpt_longer", "gpt"])
+    assert result == {name: Path("models") / path for name, path in paths.items()}
 
 
 def test_each_is_called_by_its_own_title(tmp_path: Path) -> None:

@@ -54,9 +54,9 @@ def wait_for_the_queue(project: Path) -> str:
 
 
 def test_every_command_works(project: Path) -> None:
-    found = commands()
-    assert len(found) > 10
-    for command in found:
+    result = commands()
+    assert len(result) > 10
+    for command in result:
         if "RUN_ID" in command:
             run_id = run(project, sys.executable, "-m", "pipeline.runs", "of", "models/lm/lstm").split()[0]
             command = [run_id if word == "RUN_ID" else word for word in command]
@@ -71,7 +71,9 @@ def test_the_sweep_left_four_runs_to_compare(project: Path) -> None:
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{project / 'mlflow.db'}")
-    experiments = [one.experiment_id for one in client.search_experiments()]  # also those of before the copy
+    experiments = [
+        experiment.experiment_id for experiment in client.search_experiments()
+    ]  # also those of before the copy
     runs = client.search_runs(experiments, "tags.stage = 'train_lm' and attributes.status = 'FINISHED'")
     swept = {(run.data.tags["rung"], run.data.params["seed"]) for run in runs}
     assert {("lstm", "1"), ("lstm", "2"), ("gpt", "1"), ("gpt", "2")} <= swept

@@ -65,7 +65,7 @@ def _curves(project: Path, fingerprint: str) -> list[list[tuple[int, float]]]:
     """The training losses of each run of a job, the oldest first; all of them must have finished."""
     database = sqlite3.connect(project / "mlflow.db")
     where = "FROM runs JOIN tags USING (run_uuid) WHERE tags.key = 'fingerprint' AND tags.value = ? ORDER BY start_time"
-    found = database.execute(f"SELECT run_uuid, status {where}", [fingerprint]).fetchall()
-    assert {status for _, status in found} == {"FINISHED"}
+    result = database.execute(f"SELECT run_uuid, status {where}", [fingerprint]).fetchall()
+    assert {status for _, status in result} == {"FINISHED"}
     points = "SELECT step, value FROM metrics WHERE run_uuid = ? AND key = 'train_loss' ORDER BY step"
-    return [database.execute(points, [run]).fetchall() for run, _ in found]
+    return [database.execute(points, [run]).fetchall() for run, _ in result]

@@ -93,14 +93,14 @@ def test_tables_show_the_mean_of_the_seeds(tmp_path: Path) -> None:
     assert second["settings"]["classifier_transfer"]["base"] == "encoder/roberta_mini/seeds/2"
 
     ladder = json.loads((project / "reports" / "ladder.json").read_text())
-    page = next(one for one in ladder["lm"] if one["name"] == "lstm")
+    page = next(item for item in ladder["lm"] if item["name"] == "lstm")
     folders = ["models/lm/lstm", "models/lm/lstm/seeds/2"]
     runs = json.loads(run(project, sys.executable, "-c", TEST_SCORES, *folders).splitlines()[-1])
-    values = [one["test_perplexity_per_word"] for one in runs]
+    values = [item["test_perplexity_per_word"] for item in runs]
     assert values[0] != values[1]
     assert page["seeds"] == 2 and page["scores"]["perplexity_per_word"] == pytest.approx(sum(values) / 2, rel=1e-4)
     assert page["spread"]["perplexity_per_word"] == pytest.approx(uncertainty(values), rel=1e-3)
-    assert next(one for one in ladder["lm"] if one["name"] == "kneser_ney")["seeds"] == 1
+    assert next(item for item in ladder["lm"] if item["name"] == "kneser_ney")["seeds"] == 1
     text = (project / "reports" / "ladder.md").read_text()
     assert "**Classifiers** (±: 95 % interval over test texts and, of rungs trained by gradient, 2 seeds" in text
     assert f"{numbers.perplexity(sum(values) / 2)} ± " in text and "95 % interval over 2 seeds;" in text

@@ -10,7 +10,7 @@ from langladder.families.sides import SIDES
 from pipeline import ROOT
 from pipeline.settings import plan, stage
 
-MODULES = {one.command[0].rpartition(".")[2]: name for name, one in reversed(plan.stages().items())}
+MODULES = {item.command[0].rpartition(".")[2]: name for name, item in reversed(plan.stages().items())}
 """Each module of stages → the first of its stages."""
 
 
@@ -29,9 +29,9 @@ def error_output(name: str, *typed: str, capsys: pytest.CaptureFixture[str], fol
             stage._main(name, lambda job, out: ran.append((job, out)))
         except SystemExit as end:
             assert end.code == 2
-    found = capsys.readouterr().err
-    assert "Traceback" not in found and bool(ran) == (not found), found
-    return found
+    errors = capsys.readouterr().err
+    assert "Traceback" not in errors and bool(ran) == (not errors), errors
+    return errors
 
 
 @pytest.mark.long
@@ -46,8 +46,8 @@ def test_an_unknown_key_is_named_by_every_stage(
     module: str, key: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Where it stands makes no difference to a stage: that is tested with a stage of rungs and one without."""
-    found = error_output(MODULES[module], f"{key}=1", capsys=capsys, folder=tmp_path)
-    assert f"{key}: unknown key" in found and len(found.splitlines()) == 1
+    result = error_output(MODULES[module], f"{key}=1", capsys=capsys, folder=tmp_path)
+    assert f"{key}: unknown key" in result and len(result.splitlines()) == 1
 
 
 @pytest.mark.long
@@ -57,16 +57,16 @@ def test_settings_of_each_side_of_the_data(side: str, capsys: pytest.CaptureFixt
     name = max(file.stem for file in (ROOT / "conf" / group).glob("*.yaml") if file.stem != "none")  # of most: files
     chosen = f"side={side}", f"{group}={name}"
     for key in (f"{group}.source.foo", f"{group}.foo"):
-        found = error_output("corpus", *chosen, f"{key}=1", capsys=capsys, folder=tmp_path)
-        assert f"{key}: unknown key" in found and len(found.splitlines()) == 1
-    found = error_output("corpus", *chosen, f"++{group}.iid=maybe", capsys=capsys, folder=tmp_path)
-    assert "corpus.iid: 'maybe' is not allowed" in found and "change it on the command line" in found
+        result = error_output("corpus", *chosen, f"{key}=1", capsys=capsys, folder=tmp_path)
+        assert f"{key}: unknown key" in result and len(result.splitlines()) == 1
+    result = error_output("corpus", *chosen, f"++{group}.iid=maybe", capsys=capsys, folder=tmp_path)
+    assert "corpus.iid: 'maybe' is not allowed" in result and "change it on the command line" in result
     assert not error_output("corpus", *chosen, f"++{group}.iid=true", capsys=capsys, folder=tmp_path)
     if SIDES[side].cleaning:
-        found = error_output("clean", f"side={side}", "clean.foo=1", capsys=capsys, folder=tmp_path)
-        assert "clean.foo: unknown key" in found and len(found.splitlines()) == 1
-        found = error_output("clean", f"side={side}", f"++clean.{side}.split.test=7", capsys=capsys, folder=tmp_path)
-        assert "7" in found and "on the command line" in found
+        result = error_output("clean", f"side={side}", "clean.foo=1", capsys=capsys, folder=tmp_path)
+        assert "clean.foo: unknown key" in result and len(result.splitlines()) == 1
+        result = error_output("clean", f"side={side}", f"++clean.{side}.split.test=7", capsys=capsys, folder=tmp_path)
+        assert "7" in result and "on the command line" in result
         assert not error_output(
             "clean", f"side={side}", f"++clean.{side}.split.test=0.2", capsys=capsys, folder=tmp_path
         )
@@ -106,5 +106,5 @@ def test_settings_of_each_side_of_the_data(side: str, capsys: pytest.CaptureFixt
 def test_what_is_wrong_on_the_command_line_is_changed_there(
     name: str, typed: list[str], parts: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    found = error_output(name, *typed, capsys=capsys, folder=tmp_path)
-    assert found and all(part in found for part in parts), found
+    result = error_output(name, *typed, capsys=capsys, folder=tmp_path)
+    assert result and all(part in result for part in parts), result

@@ -40,7 +40,7 @@ def search(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return hydra
 
 
-def test_a_search_is_told_the_family_s_figure_or_the_one_that_is_asked_for(search: SimpleNamespace) -> None:
+def test_a_search_minimises_the_family_s_figure_or_the_chosen_metric(search: SimpleNamespace) -> None:
     assert sweeps.objective("lm", None, FIGURES) == 9.5
     assert sweeps.objective("lm", "parameters", FIGURES) == 7
     assert sweeps.objective("lm", None, FIGURES | {"validation_perplexity_per_word": math.inf}) == math.inf

@@ -47,8 +47,8 @@ def job(threads: int, *, processors: int, early: bool, outer: str | None) -> dic
     command = [sys.executable, "-c", SCRIPT, str(threads), str(processors), str(int(early))]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    found: dict = json.loads(result.stdout)
-    return found
+    content: dict = json.loads(result.stdout)
+    return content
 
 
 @pytest.mark.long

@@ -19,14 +19,14 @@ COUNTED = {"glove", "lsa", "ppmi", "ppmi_window10", "svd", "term_document", "ter
 
 def versions() -> dict[str, str]:
     """Job → version of its code."""
-    found = {"cooccur": code_version.code_version("cooccur", {})}
+    result = {"cooccur": code_version.code_version("cooccur", {})}
     for name, rung in RUNGS.items():
         rung_code = {"_target_": rung["_target_"], "_maker_": locate(rung["_target_"]).maker}
-        found[f"embed/{name}"] = code_version.code_version("embed", rung_code)
+        result[f"embed/{name}"] = code_version.code_version("embed", rung_code)
     for name, maker in LMS.items():
         target = yaml.safe_load((ROOT / f"conf/lm/{name}.yaml").read_text(encoding="utf-8"))["_target_"]
-        found[f"train_lm/{name}"] = code_version.code_version("train_lm", {"_target_": target, "_maker_": maker})
-    return found
+        result[f"train_lm/{name}"] = code_version.code_version("train_lm", {"_target_": target, "_maker_": maker})
+    return result
 
 
 def embed(names: set[str]) -> set[str]:

@@ -65,9 +65,9 @@ def test_plain_text_windows_are_added_and_divided_with_the_dialogues() -> None:
     learnt = int((batch.targets != PAD).sum())
     assert batches.terms(batch) == (learnt, 3 * 5) and batches.size(batch) == learnt
     shares = [batches.share(0, number, 4) for number in range(4)]  # of the last, dialogues alone
-    assert [len(one.batch.text) for one in shares] == [1, 1, 1, 0]
-    assert torch.equal(torch.cat([one.batch.text for one in shares]), batch.text)
-    assert [sum(weights) for weights in zip(*(one.weights for one in shares), strict=True)] == pytest.approx([1, 1])
+    assert [len(share.batch.text) for share in shares] == [1, 1, 1, 0]
+    assert torch.equal(torch.cat([share.batch.text for share in shares]), batch.text)
+    assert [sum(weights) for weights in zip(*(share.weights for share in shares), strict=True)] == pytest.approx([1, 1])
     plain = DialogueBatches(rows(DIALOGUES), [], batch_size=4, seed=1)
     assert plain.train(0).text is None and torch.equal(plain.train(0).tokens, batch.tokens)
     assert plain.terms(plain.train(0)) == (learnt,)
@@ -86,7 +86,7 @@ def test_golden_pairs_of_four_responses_and_what_they_weigh() -> None:
 
 
 def test_rare_kinds_are_repeated_up_to_the_limit() -> None:
-    many = [Dialogue(one.messages, "many") for one in DIALOGUES[:6]]
+    many = [Dialogue(item.messages, "many") for item in DIALOGUES[:6]]
     rare, rarest = Dialogue(DIALOGUES[6].messages, "rare"), Dialogue(DIALOGUES[7].messages, "rarest")
     dialogues = [rarest, *many[:3], rare, *many[3:], rare]
     assert repeated(dialogues, 1) == dialogues
@@ -110,10 +110,10 @@ def test_every_dialogue_comes_once_per_epoch_and_batches_depend_on_the_step_only
 
 def test_every_ranking_comes_once_an_epoch() -> None:
     batches = RankingBatches(ranked(RANKINGS), ranked(RANKINGS[:3]), batch_size=3, seed=5)
-    found = [batches.train(step) for step in range(batches.per_epoch)]
-    assert [batches.size(batch) for batch in found] == [batch.prompts for batch in found]
-    assert sum(batch.prompts for batch in found) == len(RANKINGS)
-    assert all(float(batch.weights.sum()) == pytest.approx(1) for batch in found)
+    results = [batches.train(step) for step in range(batches.per_epoch)]
+    assert [batches.size(batch) for batch in results] == [batch.prompts for batch in results]
+    assert sum(batch.prompts for batch in results) == len(RANKINGS)
+    assert all(float(batch.weights.sum()) == pytest.approx(1) for batch in results)
     assert sum(batch.prompts for batch in batches.validation()) == 3
 
 

@@ -75,15 +75,15 @@ def documents_of(*lengths: int) -> TokenStream:
 
 def epoch(batches: DocumentBatches, tokens: int) -> list[torch.Tensor]:
     """The batches of the first epoch, which predicts so many tokens."""
-    found, step = [], 0
+    result, step = [], 0
     while tokens > 0:
         batch = batches.train(step)
         assert batch.fresh
-        found.append(batch.tokens)
+        result.append(batch.tokens)
         tokens -= batches.size(batch)
         step += 1
     assert tokens == 0
-    return found
+    return result
 
 
 def test_rows_of_documents_begin_with_them_and_predict_every_token_once():
@@ -104,11 +104,11 @@ def test_batches_of_documents_have_little_padding_and_a_size():
     random = np.random.default_rng(0)
     stream = documents_of(*random.integers(5, 60, size=400))
     batches = make(DocumentBatches, stream, batch_size=4, sequence_length=64)
-    found = epoch(batches, len(stream.ids) - len(stream))
-    cells = [batch.shape[0] * (batch.shape[1] - 1) for batch in found]
+    result = epoch(batches, len(stream.ids) - len(stream))
+    cells = [batch.shape[0] * (batch.shape[1] - 1) for batch in result]
     assert max(cells) <= 4 * 64 and np.median(cells) > 0.75 * 4 * 64
     assert sum(cells) < 1.05 * len(stream.ids)
-    lengths = [batch.shape[1] for batch in found]
+    lengths = [batch.shape[1] for batch in result]
     assert lengths != sorted(lengths)  # in random order
 
 
@@ -124,12 +124,12 @@ def test_rows_of_documents_begin_a_later_line_without_bos():
     stream = stream_of(7, lines=3, words=2)  # BOS w w EOS BOS w w EOS BOS w w EOS
     for length in (30, 4, 1):
         batches = make(DocumentBatches, stream, sequence_length=length)
-        found = [row[row != PAD] for batch in epoch(batches, 7 * 9) for row in batch]
-        targets = torch.cat([row[1:] for row in found])
+        rows = [row[row != PAD] for batch in epoch(batches, 7 * 9) for row in batch]
+        targets = torch.cat([row[1:] for row in rows])
         assert (targets != BOS).all() and sorted(targets[targets != EOS].tolist()) == [*range(4, 4 + 7 * 6)]
         assert (targets == EOS).sum() == 7 * 3
-        assert sum(int(row[0] == BOS) for row in found) == 7
-    (row,) = [row for row in found if row[0] == BOS and row[1] == 4]
+        assert sum(int(row[0] == BOS) for row in rows) == 7
+    (row,) = [row for row in rows if row[0] == BOS and row[1] == 4]
     whole = make(DocumentBatches, stream, sequence_length=30)
     assert [BOS, 4, 5, EOS, 6, 7, EOS, 8, 9, EOS] in [row.tolist() for batch in epoch(whole, 63) for row in batch]
     assert len(row) == 2

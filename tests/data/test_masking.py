@@ -42,9 +42,9 @@ def test_golden_statistics_of_masking() -> None:
     visible = gaps.tokens.flatten()[gaps.positions]
     hidden, kept = visible == MASK, visible == gaps.targets
     # a random token is the same as before one time in 96
-    found = [hidden.sum(), (~hidden & ~kept).sum(), kept.sum()]
+    result = [hidden.sum(), (~hidden & ~kept).sum(), kept.sum()]
     expected = np.array([0.8, 0.1 * 95 / 96, 0.1 + 0.1 / 96]) * len(visible)
-    assert stats.chisquare(found, expected).pvalue > 0.01
+    assert stats.chisquare(result, expected).pvalue > 0.01
     assert stats.chisquare(np.bincount(column, minlength=42)[1:-1]).pvalue > 0.01
     many = mask_tokens(rows(4000), Masking(hidden=0.0, random=1.0), V, np.random.default_rng(2), EVERY)
     drawn = np.bincount(many.tokens.flatten()[many.positions], minlength=V)
@@ -133,9 +133,9 @@ def stream(path: Path, documents: int = 12) -> TokenStream:
 def test_rows_hold_every_line_once_and_fit(tmp_path: Path) -> None:
     text = stream(tmp_path / "a.arrow")
     lines = lines_of(text, 20)
-    found = rows_of(lines, 14)
-    assert [line for first, last in found for line in range(first, last + 1)] == list(range(60))
-    for first, last in found:
+    result = rows_of(lines, 14)
+    assert [line for first, last in result for line in range(first, last + 1)] == list(range(60))
+    for first, last in result:
         assert len(lines.text(first, last)) <= 14
         assert lines.document[first] == lines.document[last]
         if last + 1 < 60 and lines.document[last + 1] == lines.document[first]:
@@ -172,8 +172,8 @@ def test_half_of_the_second_texts_follow(tmp_path: Path) -> None:
         assert second is not None
         assert 0 < len(first) + len(second) <= 21
         documents = ({int(token - 4) // 5 for token in part if token > 3} for part in (first, second))
-        one, other = documents
-        assert (one == other) == (strange == 0)
+        item, other = documents
+        assert (item == other) == (strange == 0)
         labels.append(strange)
     assert stats.binomtest(sum(labels), len(labels)).pvalue > 0.01
 
@@ -208,16 +208,16 @@ def test_batches_are_functions_of_seed_and_step(tmp_path: Path, pairs: bool) -> 
     assert counts[0] > 3 * counts[1] and counts[0] > 3 * counts[2]
     assert len(many.validation()[0].positions) == len(masked_text(rows_, model, EVERY, falling.at(1.0))[0].positions)
 
-    one, again, other = make(1), make(1), make(2)
+    item, again, other = make(1), make(1), make(2)
     for step in (0, 3, 17):
-        for a, b in zip(one.train(step), again.train(step), strict=True):
+        for a, b in zip(item.train(step), again.train(step), strict=True):
             assert torch.equal(a, b)
-    assert not torch.equal(one.train(0).tokens, other.train(0).tokens)
-    batch = one.train(2)
+    assert not torch.equal(item.train(0).tokens, other.train(0).tokens)
+    batch = item.train(2)
     assert batch.tokens.shape[0] == 4 and batch.tokens.shape[1] <= 24
     assert (batch.tokens[:, 0] == CLS).all()
     assert len(batch.strange) == (4 if pairs else 0)
     assert bool((batch.segments.sum() > 0) == pairs)
-    assert one.size(batch) == int((batch.tokens != PAD).sum())
-    assert torch.equal(make(9).validation()[0].tokens, one.validation()[0].tokens)
+    assert item.size(batch) == int((batch.tokens != PAD).sum())
+    assert torch.equal(make(9).validation()[0].tokens, item.validation()[0].tokens)
     assert sum(len(part.tokens) for part in masked_text(rows_, model, EVERY, Masking(), limit=60)) <= 3

@@ -13,10 +13,10 @@ def make(**changes: int) -> RolloutBatches:
 def test_golden_places_of_the_steps() -> None:
     """2 × 3 minibatches a rollout: step 14 is the third one of rollout 2."""
     batches = make()
-    found = [batches.train(step) for step in range(15)]
-    assert [(part.rollout, part.position) for part in found[4:8]] == [(0, 4), (0, 5), (1, 0), (1, 1)]
-    assert (found[14].rollout, found[14].position) == (2, 2)
-    assert all(np.array_equal(part.prompts, found[0].prompts) for part in found[:6])
+    results = [batches.train(step) for step in range(15)]
+    assert [(part.rollout, part.position) for part in results[4:8]] == [(0, 4), (0, 5), (1, 0), (1, 1)]
+    assert (results[14].rollout, results[14].position) == (2, 2)
+    assert all(np.array_equal(part.prompts, results[0].prompts) for part in results[:6])
 
 
 def test_each_pass_sees_each_response_once_in_its_own_order() -> None:

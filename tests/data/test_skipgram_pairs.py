@@ -25,14 +25,14 @@ def make(lines: list[list[int]], vocab_size: int, seed: int = 0, **settings: obj
 
 def pairs(batch: SkipGramBatch, window: int) -> list[tuple[int, int]]:
     """The (centre, context) pairs of a batch written out, in the order of the text."""
-    found = []
+    result = []
     for centres, contexts, before, after in zip(
         *(batch[name].tolist() for name in ("centres", "contexts", "before", "after")), strict=True
     ):
         for i, centre in enumerate(centres):
             reach = range(i + window - before[i], i + window + after[i] + 1)
-            found += [(centre, contexts[j]) for j in reach if j != i + window]
-    return found
+            result += [(centre, contexts[j]) for j in reach if j != i + window]
+    return result
 
 
 def epoch_pairs(batches: SkipGramBatches, window: int, epoch: int = 0) -> list[tuple[int, int]]:
@@ -43,11 +43,11 @@ def epoch_pairs(batches: SkipGramBatches, window: int, epoch: int = 0) -> list[t
 @pytest.mark.parametrize("block", [1, 4, 32])
 def test_pairs_of_a_sentence_golden(block: int) -> None:
     batches = make([list(range(9))], 9, window=2, dynamic_window=False, subsample=0.0, block=block)
-    found = [(FOX[centre], FOX[context]) for centre, context in epoch_pairs(batches, 2)]
-    assert len(found) == 30
-    assert [context for centre, context in found if centre == "The"] == ["quick", "brown"]
-    assert [context for centre, context in found if centre == "quick"] == ["The", "brown", "fox"]
-    assert [context for centre, context in found if centre == "brown"] == ["The", "quick", "fox", "jumps"]
+    result = [(FOX[centre], FOX[context]) for centre, context in epoch_pairs(batches, 2)]
+    assert len(result) == 30
+    assert [context for centre, context in result if centre == "The"] == ["quick", "brown"]
+    assert [context for centre, context in result if centre == "quick"] == ["The", "brown", "fox"]
+    assert [context for centre, context in result if centre == "brown"] == ["The", "quick", "fox", "jumps"]
 
 
 def test_pairs_equal_brute_force_and_stay_in_their_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,8 +73,8 @@ def test_batches_are_functions_of_seed_and_step() -> None:
     lines = [[number % 20 for number in range(start, start + 15)] for start in range(50)]
     first, second = (make(lines, 20, batch_words=100) for _ in range(2))
     for step in (11, 3, 11, 0):
-        one, two = first.train(step), second.train(step)
-        assert all(torch.equal(one[name], two[name]) for name in one)
+        item, two = first.train(step), second.train(step)
+        assert all(torch.equal(item[name], two[name]) for name in item)
     assert not torch.equal(first.train(0)["noise"], make(lines, 20, seed=1, batch_words=100).train(0)["noise"])
     assert not torch.equal(first.train(0)["noise"], first.train(1)["noise"])
     assert first.size(first.train(0)) == pytest.approx(750 / first.steps_per_epoch, abs=1)

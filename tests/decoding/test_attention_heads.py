@@ -38,19 +38,19 @@ def build_model(norm: str = "post") -> Transformer:
 def test_the_last_layer_s_mean_is_what_the_search_read(norm: str) -> None:
     model = build_model(norm).eval()
     best = beam_search(model, torch.tensor([SOURCE]), BeamConfig(width=3, max_length=6))[0][0]
-    found = heads(model.train(), SOURCE, best.tokens)
+    result = heads(model.train(), SOURCE, best.tokens)
     assert model.training
     T, S = len(best.tokens) + 1, len(SOURCE)
-    shapes = [(one.kind, one.layer, one.weights.shape) for one in found]
+    shapes = [(item.kind, item.layer, item.weights.shape) for item in result]
     assert shapes == [
         *(("source", layer, (3, T, S)) for layer in (1, 2)),
         *(("encoder", layer, (3, S, S)) for layer in (1, 2)),
         *(("decoder", layer, (3, T, T)) for layer in (1, 2)),
     ]
-    np.testing.assert_allclose(found[1].weights.mean(axis=0), best.attention, atol=1e-5)
-    for one in found:
-        np.testing.assert_allclose(one.weights.sum(axis=2), 1, atol=1e-5)
-    assert np.triu(found[-1].weights, k=1).max() == 0  # no token sees a later one
+    np.testing.assert_allclose(result[1].weights.mean(axis=0), best.attention, atol=1e-5)
+    for item in result:
+        np.testing.assert_allclose(item.weights.sum(axis=2), 1, atol=1e-5)
+    assert np.triu(result[-1].weights, k=1).max() == 0  # no token sees a later one
     assert not any(module._forward_hooks for module in model.modules())
 
 
@@ -59,9 +59,9 @@ def test_the_mean_of_all_blocks_is_what_the_search_read() -> None:
     config = ConvolutionalSeq2Seq.Config(width=12, embedding_dim=10, layers=2)  # type: ignore[call-arg]
     model = ConvolutionalSeq2Seq(config, 13, 13).eval()
     best = beam_search(model, torch.tensor([SOURCE]), BeamConfig(width=2, max_length=5))[0][0]
-    found = heads(model, SOURCE, best.tokens)
-    assert [(one.kind, one.layer) for one in found] == [("source", 1), ("source", 2)]
-    np.testing.assert_allclose(np.mean([one.weights[0] for one in found], axis=0), best.attention, atol=1e-5)
+    result = heads(model, SOURCE, best.tokens)
+    assert [(item.kind, item.layer) for item in result] == [("source", 1), ("source", 2)]
+    np.testing.assert_allclose(np.mean([item.weights[0] for item in result], axis=0), best.attention, atol=1e-5)
 
 
 def test_a_recurrent_network_has_no_layers_of_attention() -> None:

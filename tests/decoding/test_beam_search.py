@@ -70,12 +70,12 @@ def log_prob(model: Table, source: torch.Tensor, tokens: tuple[int, ...]) -> flo
 
 
 def exhaustive(model: Table, source: torch.Tensor, config: BeamConfig) -> list[Hypothesis]:
-    found = []
+    result = []
     for length in range(config.min_length, config.max_length + 1):
         for tokens in itertools.product(range(4, V), repeat=length):
             total = log_prob(model, source, tokens)
-            found.append(Hypothesis(list(tokens), total, normalised(total, length + 1, config.alpha)))
-    return sorted(found, key=lambda hypothesis: -hypothesis.score)
+            result.append(Hypothesis(list(tokens), total, normalised(total, length + 1, config.alpha)))
+    return sorted(result, key=lambda hypothesis: -hypothesis.score)
 
 
 @settings(max_examples=40, deadline=None)
@@ -89,11 +89,11 @@ def test_golden_wide_beam_equals_exhaustive_search(seed: int, length: int, alpha
     width = V**length
     config = BeamConfig(width=width, n_best=4, alpha=alpha, min_length=minimum, max_length=length)
     model = Table(seed)
-    (found,) = beam_search(model, sources(4), config)
+    (result,) = beam_search(model, sources(4), config)
     expected = exhaustive(model, sources(4), config)[:4]
-    assert [h.tokens for h in found] == [h.tokens for h in expected]
-    np.testing.assert_allclose([h.log_prob for h in found], [h.log_prob for h in expected], atol=1e-5)
-    np.testing.assert_allclose([h.score for h in found], [h.score for h in expected], atol=1e-5)
+    assert [h.tokens for h in result] == [h.tokens for h in expected]
+    np.testing.assert_allclose([h.log_prob for h in result], [h.log_prob for h in expected], atol=1e-5)
+    np.testing.assert_allclose([h.score for h in result], [h.score for h in expected], atol=1e-5)
 
 
 @settings(max_examples=40, deadline=None)
@@ -146,9 +146,9 @@ def test_early_stop_is_safe_and_results_are_sound(
 def test_parity_of_batched_and_single_search() -> None:
     model, config = Table(11, sharpness=1.0), BeamConfig(width=3, n_best=3, max_length=9)
     batched = beam_search(model, sources(4, 5, 6, 7, 8), config)
-    for first, found in zip(range(4, 9), batched, strict=True):
+    for first, result in zip(range(4, 9), batched, strict=True):
         (alone,) = beam_search(model, sources(first), config)
-        assert [h.tokens for h in alone] == [h.tokens for h in found]
+        assert [h.tokens for h in alone] == [h.tokens for h in result]
 
 
 class Branches(Table):
@@ -190,16 +190,16 @@ class Dull(Table):
 def test_golden_sums_do_not_underflow() -> None:
     assert 0.1**400 == 0.0
     config = BeamConfig(width=1, min_length=399, max_length=399, max_ratio=1000)
-    found = beam_search(Dull(), sources(4), config)[0][0]
-    assert len(found.tokens) == 399
-    assert found.log_prob == pytest.approx(-921.0340372, abs=1e-4)
+    result = beam_search(Dull(), sources(4), config)[0][0]
+    assert len(result.tokens) == 399
+    assert result.log_prob == pytest.approx(-921.0340372, abs=1e-4)
 
 
 def test_limits_follow_the_source_length() -> None:
-    found = beam_search(Dull(), sources(4), BeamConfig(width=1, min_length=30, max_length=50, max_ratio=1.0))
-    assert len(found[0][0].tokens) == 30
-    found = beam_search(Dull(), sources(4), BeamConfig(width=2, alpha=1.0, max_ratio=1.0, min_length=2))
-    assert all(2 <= len(h.tokens) <= 12 for h in found[0])
+    result = beam_search(Dull(), sources(4), BeamConfig(width=1, min_length=30, max_length=50, max_ratio=1.0))
+    assert len(result[0][0].tokens) == 30
+    result = beam_search(Dull(), sources(4), BeamConfig(width=2, alpha=1.0, max_ratio=1.0, min_length=2))
+    assert all(2 <= len(h.tokens) <= 12 for h in result[0])
 
 
 def test_config_refuses_the_impossible() -> None:
@@ -218,10 +218,10 @@ def test_translate_keeps_the_order_and_the_network_agrees() -> None:
     config = BeamConfig(width=3, n_best=2, max_length=12)
     batched = translate(model, sentences, config, batch_tokens=24)
     assert model.training
-    for sentence, found in zip(sentences, batched, strict=True):
+    for sentence, result in zip(sentences, batched, strict=True):
         (alone,) = translate(model, [sentence], config)
-        assert [h.tokens for h in alone] == [h.tokens for h in found]
-        for h in found:
+        assert [h.tokens for h in alone] == [h.tokens for h in result]
+        for h in result:
             source, target = torch.from_numpy(sentence[None]), torch.tensor([[BOS, *h.tokens, EOS]])
             assert h.log_prob == pytest.approx(float(model.eval().log_probs(source, target).sum()), abs=1e-4)
             assert h.attention is not None

@@ -13,10 +13,10 @@ from langladder.decoding.beam_trace import Node, Trace, trace
 from langladder.text.tokenize.specials import EOS
 
 
-def tokens_of(found: Trace, node_id: int | None) -> list[int]:
+def tokens_of(result: Trace, node_id: int | None) -> list[int]:
     tokens = []
     while node_id is not None:
-        node = found.nodes[node_id]
+        node = result.nodes[node_id]
         tokens.append(node.token)
         node_id = node.parent
     return tokens[::-1]
@@ -45,17 +45,17 @@ def test_the_tree_ends_in_what_the_search_returns(seed, shape, alpha, maximum, e
     )
     model, source = Table(seed, sharpness=1.0), sources(5)
     (wanted,) = beam_search(model, source, config)
-    found = trace(model, source, config)
-    for one, other, end in zip(found.best, wanted, found.ends, strict=True):
-        assert (one.tokens, one.log_prob, one.score) == (other.tokens, other.log_prob, other.score)
-        node = found.nodes[end]
-        assert (node.fate, node.token, node.total, node.score) == ("finished", EOS, one.log_prob, one.score)
-        assert tokens_of(found, end) == [*one.tokens, EOS]
-    check_sums(model, source, found.nodes)
-    for step in range(1, max(node.step for node in found.nodes) + 1):
-        here = [node for node in found.nodes if node.step == step]
+    result = trace(model, source, config)
+    for item, other, end in zip(result.best, wanted, result.ends, strict=True):
+        assert (item.tokens, item.log_prob, item.score) == (other.tokens, other.log_prob, other.score)
+        node = result.nodes[end]
+        assert (node.fate, node.token, node.total, node.score) == ("finished", EOS, item.log_prob, item.score)
+        assert tokens_of(result, end) == [*item.tokens, EOS]
+    check_sums(model, source, result.nodes)
+    for step in range(1, max(node.step for node in result.nodes) + 1):
+        here = [node for node in result.nodes if node.step == step]
         assert sum(node.fate in ("kept", "left") for node in here) <= width
-        assert all(node.parent is None or found.nodes[node.parent].step == step - 1 for node in here)
+        assert all(node.parent is None or result.nodes[node.parent].step == step - 1 for node in here)
         assert len({(node.parent, node.token) for node in here}) == len(here) or groups > 1
 
 
@@ -74,10 +74,10 @@ def check_sums(model: Table, source: torch.Tensor, nodes: list[Node]) -> None:
 
 
 def test_kept_hypotheses_score_higher_than_pruned_ones() -> None:
-    found = trace(Table(3, sharpness=1.0), sources(4), BeamConfig(width=3, max_length=5))
-    fates = {node.fate for node in found.nodes}
+    result = trace(Table(3, sharpness=1.0), sources(4), BeamConfig(width=3, max_length=5))
+    fates = {node.fate for node in result.nodes}
     assert {"kept", "dropped", "finished"} <= fates
-    for step in {node.step for node in found.nodes}:
-        kept = [node.total for node in found.nodes if node.step == step and node.fate in ("kept", "left")]
-        lost = [n.total for n in found.nodes if n.step == step and n.fate == "dropped" and n.token != EOS]
+    for step in {node.step for node in result.nodes}:
+        kept = [node.total for node in result.nodes if node.step == step and node.fate in ("kept", "left")]
+        lost = [n.total for n in result.nodes if n.step == step and n.fate == "dropped" and n.token != EOS]
         assert min(kept, default=math.inf) >= max(lost, default=-math.inf)

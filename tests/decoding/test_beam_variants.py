@@ -133,8 +133,8 @@ def diverse_by_loops(model: Chart, config: BeamConfig) -> list[tuple[tuple[int, 
                     finished[group].append((tokens[:-1], total))
             others = [(tokens, total) for _, tokens, total in extensions if tokens[-1] != EOS][:B]
             live[group] = others if len(finished[group]) < B else []
-    found = {tokens: normalised(total, len(tokens) + 1, config.alpha) for group in finished for tokens, total in group}
-    return sorted(found.items(), key=lambda item: -item[1])[: config.n_best]
+    result = {tokens: normalised(total, len(tokens) + 1, config.alpha) for group in finished for tokens, total in group}
+    return sorted(result.items(), key=lambda item: -item[1])[: config.n_best]
 
 
 @settings(max_examples=40, deadline=None)
@@ -150,10 +150,10 @@ def test_parity_diverse_beams_equal_plain_loops(
     width, groups = shape
     config = BeamConfig(width=width, groups=groups, diversity=strength, n_best=width, max_length=maximum)
     model = Chart(seed)
-    found = [(tuple(h.tokens), h.score) for h in beam_search(model, SOURCE, config)[0]]
+    result = [(tuple(h.tokens), h.score) for h in beam_search(model, SOURCE, config)[0]]
     expected = diverse_by_loops(model, config)
-    assert [tokens for tokens, _ in found] == [tokens for tokens, _ in expected]
-    assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-5)
+    assert [tokens for tokens, _ in result] == [tokens for tokens, _ in expected]
+    assert [score for _, score in result] == pytest.approx([score for _, score in expected], abs=1e-5)
 
 
 def test_strong_diversity_begins_every_group_with_another_word() -> None:
@@ -175,9 +175,9 @@ def network() -> AttentionSeq2Seq:
 def test_samples_follow_the_models_distribution() -> None:
     """The share of each first word among 4,000 samples stands within four standard errors of its probability."""
     model, M = Chart(3), 4000
-    found = sample_translations(model, SOURCE, SampleConfig(samples=M, max_length=6, seed=5))[0]
+    samples = sample_translations(model, SOURCE, SampleConfig(samples=M, max_length=6, seed=5))[0]
     probabilities = model.table[0, BOS].exp()
-    first = [h.tokens[0] if h.tokens else EOS for h in found]
+    first = [h.tokens[0] if h.tokens else EOS for h in samples]
     for v in range(V):
         p = float(probabilities[v])
         assert abs(first.count(v) / M - p) <= 4 * math.sqrt(p * (1 - p) / M)
@@ -188,10 +188,10 @@ def test_parity_samples_depend_on_seed_and_sentence_alone() -> None:
     random = np.random.default_rng(0)
     sentences = [np.append(random.integers(4, 10, length), EOS) for length in (5, 1, 9, 3)]
     batched = translate(model, sentences, config, batch_tokens=40)
-    for sentence, found in zip(sentences, batched, strict=True):
+    for sentence, result in zip(sentences, batched, strict=True):
         (alone,) = translate(model, [sentence], config)
-        assert [h.tokens for h in alone] == [h.tokens for h in found]
-        for h in found:
+        assert [h.tokens for h in alone] == [h.tokens for h in result]
+        for h in result:
             source, target = torch.from_numpy(sentence[None]), torch.tensor([[BOS, *h.tokens, EOS]])
             assert h.log_prob == pytest.approx(float(model.log_probs(source, target).sum()), abs=1e-4)
             assert h.attention is not None

@@ -19,7 +19,7 @@ PROMPTS = [[BOS, 4], [BOS, 5, 6]]
 
 def count(responses: Sequence[Response]) -> list[float]:
     """The reward of the tests: how often a response has token 7."""
-    return [float(one.tokens.count(7)) for one in responses]
+    return [float(response.tokens.count(7)) for response in responses]
 
 
 def policy() -> GPT:
@@ -47,15 +47,15 @@ def test_of_equal_rewards_the_earlier_sample_is_the_best() -> None:
 
 
 def test_the_best_are_chosen_prompt_by_prompt() -> None:
-    found = sample_many(policy(), PROMPTS, count, n=6, max_new_tokens=5, seed=1)
-    assert found.rewards.shape == (2, 6)
-    assert [one.row for one in found.responses] == [0] * 6 + [1] * 6
-    best = found.best()
-    assert [one.row for one in best] == [0, 1]
-    assert count(best) == found.rewards.max(axis=1).tolist()
-    assert found.rewards.max() > found.rewards.min()
+    result = sample_many(policy(), PROMPTS, count, n=6, max_new_tokens=5, seed=1)
+    assert result.rewards.shape == (2, 6)
+    assert [response.row for response in result.responses] == [0] * 6 + [1] * 6
+    best = result.best()
+    assert [item.row for item in best] == [0, 1]
+    assert count(best) == result.rewards.max(axis=1).tolist()
+    assert result.rewards.max() > result.rewards.min()
     again = sample_many(policy(), PROMPTS, count, n=6, max_new_tokens=5, seed=1)
-    assert again.responses == found.responses
+    assert again.responses == result.responses
 
 
 def test_bad_input_is_refused() -> None:
@@ -64,6 +64,6 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(InputError, match="one finite number each"):
         sample_many(policy(), PROMPTS, lambda _: [1.0], n=2, max_new_tokens=5, seed=1)
     with pytest.raises(InputError, match="one finite number each"):
-        sample_many(policy(), PROMPTS, lambda found: [math.nan] * len(found), n=2, max_new_tokens=5, seed=1)
+        sample_many(policy(), PROMPTS, lambda result: [math.nan] * len(result), n=2, max_new_tokens=5, seed=1)
     with pytest.raises(InputError, match="n=3: 2 samples"):
         best_of_n_values(np.zeros((1, 2)), np.zeros((1, 2)), 3)

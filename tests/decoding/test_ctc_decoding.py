@@ -22,11 +22,11 @@ def table(T: int, labels: int, seed: int, sharpness: float = 1.5) -> np.ndarray:
 
 def brute_force(log_probs: np.ndarray) -> dict[tuple[int, ...], float]:
     """log P(l | x) of every labelling: the sum over all (A + 1)^T paths."""
-    found: dict[tuple[int, ...], float] = {}
+    result: dict[tuple[int, ...], float] = {}
     for path in itertools.product(range(log_probs.shape[1]), repeat=len(log_probs)):
         path_log_prob = sum(log_probs[t, label] for t, label in enumerate(path))
-        found[collapse(path)] = log_add(found.get(collapse(path), -math.inf), path_log_prob)
-    return found
+        result[collapse(path)] = log_add(result.get(collapse(path), -math.inf), path_log_prob)
+    return result
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_golden_the_best_path_is_not_the_best_labelling() -> None:
 def test_wide_beam_parity_with_all_alignments(shape: tuple[int, int, int]) -> None:
     log_probs = table(*shape)
     expected = brute_force(log_probs)
-    found = {labelling.labels: labelling.log_prob for labelling in prefix_beam_search(log_probs, 10_000)}
-    assert found.keys() == expected.keys()
-    for labels, log_prob in found.items():
+    result = {labelling.labels: labelling.log_prob for labelling in prefix_beam_search(log_probs, 10_000)}
+    assert result.keys() == expected.keys()
+    for labels, log_prob in result.items():
         assert math.isclose(log_prob, expected[labels], abs_tol=1e-9)
     assert math.isclose(sum(map(math.exp, expected.values())), 1.0)
 
@@ -94,14 +94,14 @@ def test_forward_parity_with_all_alignments(shape: tuple[int, int, int]) -> None
 @given(TABLES, st.integers(1, 6))
 def test_greedy_is_never_above_a_wide_beam(shape: tuple[int, int, int], width: int) -> None:
     log_probs = table(*shape)
-    found = prefix_beam_search(log_probs, 10_000)
-    assert [one.log_prob for one in found] == sorted((one.log_prob for one in found), reverse=True)
+    result = prefix_beam_search(log_probs, 10_000)
+    assert [item.log_prob for item in result] == sorted((item.log_prob for item in result), reverse=True)
     path = greedy(log_probs)
-    assert path.log_prob <= labelling_log_prob(log_probs, path.labels) + 1e-9 <= found[0].log_prob + 2e-9
+    assert path.log_prob <= labelling_log_prob(log_probs, path.labels) + 1e-9 <= result[0].log_prob + 2e-9
     narrow = prefix_beam_search(log_probs, width)
     assert len(narrow) <= width
-    for one in narrow:  # a narrow beam leaves paths out, and never counts one twice
-        assert one.log_prob <= labelling_log_prob(log_probs, one.labels) + 1e-9
+    for item in narrow:  # a narrow beam leaves paths out, and never counts one twice
+        assert item.log_prob <= labelling_log_prob(log_probs, item.labels) + 1e-9
 
 
 @settings(max_examples=40, deadline=None)
@@ -125,6 +125,6 @@ def test_long_inputs_do_not_underflow() -> None:
 
 def test_cutoff_leaves_out_the_improbable_only() -> None:
     log_probs = np.log([[0.5, 0.4, 0.1], [0.5, 0.4, 0.1]])
-    assert {one.labels for one in prefix_beam_search(log_probs, 100, cutoff=0.2)} == {(), (1,)}
+    assert {item.labels for item in prefix_beam_search(log_probs, 100, cutoff=0.2)} == {(), (1,)}
     exact = prefix_beam_search(log_probs, 100)
     assert prefix_beam_search(log_probs, 100, cutoff=0.05) == exact

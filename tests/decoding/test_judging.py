@@ -18,10 +18,10 @@ TEMPLATE = ChatTemplate(TOKENIZER)
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> RewardModel:
     base = saved_instructed(tmp_path_factory.mktemp("judging") / "sft")
-    found = begin_reward(SimpleNamespace(name="reward", model=RewardModel.Config()), base, seed=1).eval()
+    result = begin_reward(SimpleNamespace(name="reward", model=RewardModel.Config()), base, seed=1).eval()
     with torch.no_grad():
-        found.head.weight.mul_(20)
-    return found
+        result.head.weight.mul_(20)
+    return result
 
 
 def response(number: int, text: str, finished: bool = True) -> Response:
@@ -31,10 +31,10 @@ def response(number: int, text: str, finished: bool = True) -> Response:
 
 def test_a_reward_model_reads_the_rows_of_the_dialogues(model: RewardModel) -> None:
     answers = ["cat", "dog", "not not", "", "king king"]
-    found = by_reward_model(model)([response(number, text) for number, text in enumerate(answers)])
+    result = by_reward_model(model)([response(number, text) for number, text in enumerate(answers)])
     dialogues = [DIALOGUES[number].answered(text).messages for number, text in enumerate(answers)]
-    np.testing.assert_allclose(found, model.rewards(dialogues), atol=1e-6)
-    assert len(set(found.round(4))) == len(answers)
+    np.testing.assert_allclose(result, model.rewards(dialogues), atol=1e-6)
+    assert len(set(result.round(4))) == len(answers)
 
 
 def test_a_response_cut_off_is_read_at_its_last_token(model: RewardModel) -> None:

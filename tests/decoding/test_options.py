@@ -18,12 +18,12 @@ PROMPT = np.array([BOS, 4, 9, EOS, BOS])
 def items(seed: int = 0, count: int = 6) -> list[OptionItem]:
     """Items with one beginning, contexts of one to four tokens more, two to four options of one to three tokens."""
     random = np.random.default_rng(seed)
-    found = []
+    result = []
     for _ in range(count):
         own = random.integers(4, V, random.integers(1, 5))
         options = [random.integers(4, V, random.integers(1, 4)) for _ in range(random.integers(2, 5))]
-        found.append(OptionItem(np.concatenate([PROMPT, own]), options))
-    return found
+        result.append(OptionItem(np.concatenate([PROMPT, own]), options))
+    return result
 
 
 def whole(model: LanguageModel, item: OptionItem) -> list[float]:
@@ -35,8 +35,8 @@ def whole(model: LanguageModel, item: OptionItem) -> list[float]:
 @pytest.mark.parametrize("name", MODELS)
 def test_parity_with_whole_texts(name: str) -> None:
     model, batch = build(name), items()
-    for item, found in zip(batch, score_options(model, batch), strict=True):
-        assert found == pytest.approx(whole(model, item), abs=1e-5)
+    for item, scored in zip(batch, score_options(model, batch), strict=True):
+        assert scored == pytest.approx(whole(model, item), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["gpt", "lstm", "kneser_ney", "nnlm"])
@@ -45,18 +45,18 @@ def test_padding_and_order_change_nothing(name: str) -> None:
     batched = score_options(model, batch)
     for index, turned in zip(reversed(range(len(batch))), score_options(model, batch[::-1]), strict=True):
         assert turned == pytest.approx(batched[index], abs=1e-5)
-    for item, found in list(zip(batch, batched, strict=True))[::17]:
-        assert score_options(model, [item])[0] == pytest.approx(found, abs=1e-5)
+    for item, result in list(zip(batch, batched, strict=True))[::17]:
+        assert score_options(model, [item])[0] == pytest.approx(result, abs=1e-5)
         alone = [score_options(model, [OptionItem(item.context, [option])])[0][0] for option in item.options]
-        assert alone == pytest.approx(found.tolist(), abs=1e-5)
+        assert alone == pytest.approx(result.tolist(), abs=1e-5)
 
 
 def test_rows_beyond_the_context_are_scored_by_windows() -> None:
     """As `log_probs` scores a long text; shorter items beside them are read from the cache."""
     model = build("GPT, sliding")
     batch = [*items(count=3), OptionItem(np.concatenate([PROMPT, np.arange(4, 16)]), [np.array([5]), np.array([6, 7])])]
-    for item, found in zip(batch, score_options(model, batch), strict=True):
-        assert found == pytest.approx(whole(model, item), abs=1e-5)
+    for item, scored in zip(batch, score_options(model, batch), strict=True):
+        assert scored == pytest.approx(whole(model, item), abs=1e-5)
 
 
 def test_a_row_of_just_the_context_is_carried(monkeypatch: pytest.MonkeyPatch) -> None:

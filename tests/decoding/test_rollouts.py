@@ -74,7 +74,7 @@ def test_rollouts_are_those_of_one_by_one_sampling(kind: str, group: int) -> Non
     drawn = roll(model, PROMPTS, group=group)
     assert model.training  # as it was before
     responses = drawn.responses(range(len(PROMPTS)))
-    assert {one.finished for one in responses} == {True, False}
+    assert {response.finished for response in responses} == {True, False}
     for row, response in enumerate(responses):
         ids, log_probs = one_by_one(model, row)
         assert [*response.tokens, *[EOS] * response.finished] == ids
@@ -99,7 +99,7 @@ def test_a_row_depends_on_seed_step_and_index_only() -> None:
     assert whole == roll(model, PROMPTS).responses(range(len(PROMPTS)))
     assert whole != roll(model, PROMPTS, step=3).responses(range(len(PROMPTS)))
     assert whole != roll(model, PROMPTS, seed=6).responses(range(len(PROMPTS)))
-    assert len({one.tokens for one in whole if one.prompt == tuple(PROMPTS[0])}) > 1  # equal prompts, other answers
+    assert len({item.tokens for item in whole if item.prompt == tuple(PROMPTS[0])}) > 1  # equal prompts, other answers
 
 
 def test_golden_draws() -> None:
@@ -152,6 +152,6 @@ def test_weights_that_are_not_numbers_are_refused() -> None:
 
 
 def test_prompts_have_no_judges_unless_named() -> None:
-    prompts = Prompts([[BOS]], lambda found: [len(one.tokens) for one in found])
+    prompts = Prompts([[BOS]], lambda result: [len(item.tokens) for item in result])
     assert prompts.score([Response(0, (BOS,), (4, 5), True)]) == [2]
     assert not prompts.judges

@@ -21,24 +21,26 @@ def config(**changes: object) -> PreferencesConfig:
 
 
 def test_k_answers_to_each_prompt(model: InstructedGPT) -> None:
-    found = sampled(model, TEMPLATE, DIALOGUES, config(), 1)
-    assert [one for one, _ in found] == DIALOGUES and all(len(texts) == 3 for _, texts in found)
-    assert sampled(model, TEMPLATE, DIALOGUES, config(), 1) == found != sampled(model, TEMPLATE, DIALOGUES, config(), 2)
+    result = sampled(model, TEMPLATE, DIALOGUES, config(), 1)
+    assert [item for item, _ in result] == DIALOGUES and all(len(texts) == 3 for _, texts in result)
+    assert (
+        sampled(model, TEMPLATE, DIALOGUES, config(), 1) == result != sampled(model, TEMPLATE, DIALOGUES, config(), 2)
+    )
 
 
 def test_the_demonstration_is_one_of_them(model: InstructedGPT) -> None:
-    found = sampled(model, TEMPLATE, DIALOGUES, config(demonstrations=True), 1)
-    assert all(texts[0] == one.response and len(texts) == 3 for one, texts in found)
+    result = sampled(model, TEMPLATE, DIALOGUES, config(demonstrations=True), 1)
+    assert all(texts[0] == item.response and len(texts) == 3 for item, texts in result)
 
 
 def test_the_first_prompts_and_those_with_room(model: InstructedGPT) -> None:
-    assert [one for one, _ in sampled(model, TEMPLATE, DIALOGUES, config(prompts=2), 1)] == DIALOGUES[:2]
-    shortest = min(len(TEMPLATE.prompt(one.prompt)) for one in DIALOGUES)
-    found = sampled(model, TEMPLATE, DIALOGUES, config(max_new_tokens=model.context - shortest), 1)
-    assert [one for one, _ in found] == DIALOGUES[:4]
+    assert [item for item, _ in sampled(model, TEMPLATE, DIALOGUES, config(prompts=2), 1)] == DIALOGUES[:2]
+    shortest = min(len(TEMPLATE.prompt(item.prompt)) for item in DIALOGUES)
+    result = sampled(model, TEMPLATE, DIALOGUES, config(max_new_tokens=model.context - shortest), 1)
+    assert [item for item, _ in result] == DIALOGUES[:4]
 
 
 def test_an_answer_that_is_too_long_as_text_is_left_out(model: InstructedGPT) -> None:
-    found = sampled(model, TEMPLATE, DIALOGUES, config(max_new_tokens=5, temperature=100.0), 1)
-    for one, texts in found:
-        assert all(len(TEMPLATE.row(one.answered(text).messages).ids) <= model.context for text in texts)
+    result = sampled(model, TEMPLATE, DIALOGUES, config(max_new_tokens=5, temperature=100.0), 1)
+    for item, texts in result:
+        assert all(len(TEMPLATE.row(item.answered(text).messages).ids) <= model.context for text in texts)

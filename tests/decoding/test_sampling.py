@@ -118,7 +118,7 @@ def test_bias_and_penalties_of_what_was_generated(settings, change):
 def test_batch_and_stream_apply_bias_and_penalties_alike():
     config = SamplingConfig(strategy="greedy", max_tokens=5, frequency_penalty=2.0, logit_bias={5: -100.0})
     assert generate_batch(Fixed(), [[BOS], [BOS, 4, 4]], config) == [[4, 6, 4], [4, 6, 4]]
-    assert [one.token for one in stream(Fixed(), [BOS, 4, 4], config)] == [4, 6, 4, EOS]
+    assert [item.token for item in stream(Fixed(), [BOS, 4, 4], config)] == [4, 6, 4, EOS]
     with pytest.raises(InputError, match=r"logit_bias: id 8 .* 0 to 7"):
         generate(Fixed(), [BOS], SamplingConfig(logit_bias={8: 1.0}))
 
@@ -206,8 +206,8 @@ def test_golden_temperature_and_penalty():
 def test_filters_apply_in_their_order():
     """θ = 4 takes the likeliest below the others before top-k looks."""
     row = torch.cat([torch.full((1, 4), -INF), SCORES[:1]], dim=1)
-    found = candidates(row, torch.tensor([[BOS, 4]]), SamplingConfig(repetition_penalty=4.0, top_k=1))
-    assert kept(found) == [[5]]
+    result = candidates(row, torch.tensor([[BOS, 4]]), SamplingConfig(repetition_penalty=4.0, top_k=1))
+    assert kept(result) == [[5]]
     assert torch.equal(row[0, 4:], SCORES[0])
 
 
@@ -279,8 +279,8 @@ def test_a_network_of_whole_documents_continues_later_lines_without_their_bos(ki
     expected = model.next_log_probs(torch.tensor([prefix]))[0]
     torch.testing.assert_close(next(iter(stream(model, prefix, config))).log_probs, expected)
     scores = model.log_probs(torch.tensor([[*prefix, 7]]))[0]
-    found = [
+    result = [
         0.0 if token == BOS else float(p[token])
         for token, p in zip([*prefix[1:], 7], distributions(model, [*prefix, 7]), strict=True)
     ]
-    assert found == pytest.approx(scores[1:].tolist(), abs=1e-5)
+    assert result == pytest.approx(scores[1:].tolist(), abs=1e-5)

@@ -37,10 +37,10 @@ class Table(LanguageModel):
         raise NotImplementedError
 
     def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
-        found = torch.full((len(prefix), 6), -torch.inf)
+        result = torch.full((len(prefix), 6), -torch.inf)
         for row, last in enumerate(prefix[:, -1].tolist()):
-            found[row, [A, B, EOS]] = torch.tensor(self.rows[last]).log()
-        return found
+            result[row, [A, B, EOS]] = torch.tensor(self.rows[last]).log()
+        return result
 
 
 TARGET = Table({BOS: [0.6, 0.3, 0.1], A: [0.2, 0.5, 0.3], B: [0.7, 0.1, 0.2]})
@@ -50,11 +50,11 @@ DRAWN = 1000
 
 def probability(ids: tuple[int, ...], most: int) -> float:
     """Of a text of at most `most` tokens; shorter ones end with EOS."""
-    found, last = 1.0, BOS
+    result, last = 1.0, BOS
     for token in [*ids, *[EOS] * (len(ids) < most)]:
-        found *= TARGET.rows[last][[A, B, EOS].index(token)]
+        result *= TARGET.rows[last][[A, B, EOS].index(token)]
         last = token
-    return found
+    return result
 
 
 @pytest.mark.parametrize("lookahead", [pytest.param(1, marks=pytest.mark.long), 3])
@@ -93,8 +93,8 @@ def test_greedy_texts_are_those_without_a_draft(settings: dict[str, int]) -> Non
     assert any(len(text) > 10 for text in alone)
     for draft in (kneser_ney(), make_model("lstm").eval(), model):
         counts = Speculation()
-        found = [speculate(model, draft, prefix, config, counts=counts) for prefix in prefixes]
-        assert found == alone
+        speculated = [speculate(model, draft, prefix, config, counts=counts) for prefix in prefixes]
+        assert speculated == alone
         if draft is model:
             assert counts.accepted == counts.proposed > 0
 

@@ -72,9 +72,9 @@ def test_documents_or_lines_are_columns() -> None:
 @pytest.mark.parametrize("kind", [TermTerm, TermDocument, PPMI])
 def test_counted_vectors_stay_sparse_and_are_reproducible(kind: type[EmbeddingMethod]) -> None:
     corpus = random_corpus()
-    one, two = (rung(kind).make(corpus, seed=seed, progress=str) for seed in (1, 2))
-    assert all(issparse(part.vectors.matrix) for part in (one, two)) and one.vectors.matrix.dtype == np.float32
-    assert one.vectors.matrix.data.tobytes() == two.vectors.matrix.data.tobytes()
+    item, two = (rung(kind).make(corpus, seed=seed, progress=str) for seed in (1, 2))
+    assert all(issparse(part.vectors.matrix) for part in (item, two)) and item.vectors.matrix.dtype == np.float32
+    assert item.vectors.matrix.data.tobytes() == two.vectors.matrix.data.tobytes()
 
 
 def test_pmi_keeps_negative_values() -> None:

@@ -74,10 +74,10 @@ def test_invariants(seed: int, components: int) -> None:
     assert np.abs(after.matrix[rows] @ subspace.T).max() < 1e-6
     assert np.linalg.norm(after.matrix, axis=1) == pytest.approx(np.ones(len(before)), abs=1e-5)
     # equalised pairs are as near to each; also the pair in title case
-    for one, other in (("aunt", "uncle"), ("Aunt", "Uncle")):
+    for item, other in (("aunt", "uncle"), ("Aunt", "Uncle")):
         for word in neutral:
-            assert after.similarity(one, word) == pytest.approx(after.similarity(other, word), abs=1e-5)
-            distances = [np.linalg.norm(after[side] - after[word]) for side in (one, other)]
+            assert after.similarity(item, word) == pytest.approx(after.similarity(other, word), abs=1e-5)
+            distances = [np.linalg.norm(after[side] - after[word]) for side in (item, other)]
             assert distances[0] == pytest.approx(distances[1], abs=1e-5)
     # words whose meaning it is, and the definitional pairs, are as they were but for length
     for word in ("beard", "she", "he", "her", "his"):
@@ -95,14 +95,14 @@ def test_subspace_parity_with_scikit_learn() -> None:
     unit = vectors.unit.astype(np.float64)
     pairs = [["she", "he"], ["her", "his"], ["aunt", "uncle"], ["missing", "he"]]
     rows = []
-    for one, other in pairs[:3]:
-        centre = (unit[vectors.index[one]] + unit[vectors.index[other]]) / 2
-        rows += [unit[vectors.index[one]] - centre, unit[vectors.index[other]] - centre]
+    for item, other in pairs[:3]:
+        centre = (unit[vectors.index[item]] + unit[vectors.index[other]]) / 2
+        rows += [unit[vectors.index[item]] - centre, unit[vectors.index[other]] - centre]
     peer = PCA(2, svd_solver="full").fit(np.array(rows)).components_
     ours = bias_subspace(vectors, pairs, 2)
     assert np.abs(np.sum(ours * peer, axis=1)) == pytest.approx(np.ones(2), abs=1e-6)
     # it points to the first words of the pairs
-    differences = [unit[vectors.index[one]] - unit[vectors.index[other]] for one, other in pairs[:3]]
+    differences = [unit[vectors.index[item]] - unit[vectors.index[other]] for item, other in pairs[:3]]
     assert (np.mean(differences, axis=0) @ ours.T > 0).all()
 
 
@@ -121,12 +121,12 @@ def test_one_direction_parity_with_the_authors_program() -> None:
     before = random_vectors(7)
     after = hard_debias(before, lists())
     g = bias_subspace(before, PAIRS)[0]
-    for one, other in (("aunt", "uncle"), ("Aunt", "Uncle")):
-        a, b = (before.unit[before.index[word]].astype(np.float64) for word in (one, other))
+    for item, other in (("aunt", "uncle"), ("Aunt", "Uncle")):
+        a, b = (before.unit[before.index[word]].astype(np.float64) for word in (item, other))
         mean = (a + b) / 2
         y = mean - g * (mean @ g)
         z = np.sqrt(1 - y @ y) * (-1 if (a - b) @ g < 0 else 1)
-        assert after[one] == pytest.approx(y + z * g, abs=1e-6) and after[other] == pytest.approx(y - z * g, abs=1e-6)
+        assert after[item] == pytest.approx(y + z * g, abs=1e-6) and after[other] == pytest.approx(y - z * g, abs=1e-6)
     v = before.unit[before.index["w3"]].astype(np.float64)
     dropped = v - g * (v @ g)
     assert after["w3"] == pytest.approx(dropped / np.linalg.norm(dropped), abs=1e-6)
@@ -162,9 +162,11 @@ def test_word_lists_of_either_form(tmp_path: Path) -> None:
     (tmp_path / "equalize_pairs.json").write_text('[["aunt", "uncle"]]', encoding="utf-8")
     (tmp_path / "specific.txt").write_text("beard\n\nBart\n", encoding="utf-8")
     (tmp_path / "professions.txt").write_text("nurse 0.1 -0.9\nbaker 0 0.2\n", encoding="utf-8")
-    found = BiasLists.read(tmp_path)
-    assert found.definitional == PAIRS and found.equalise == [["aunt", "uncle"]] and found.specific == ["beard", "Bart"]
-    assert found.professions == ["nurse", "baker"] and found.stereotypes == {"nurse": -0.9, "baker": 0.2}
+    result = BiasLists.read(tmp_path)
+    assert (
+        result.definitional == PAIRS and result.equalise == [["aunt", "uncle"]] and result.specific == ["beard", "Bart"]
+    )
+    assert result.professions == ["nurse", "baker"] and result.stereotypes == {"nurse": -0.9, "baker": 0.2}
     (tmp_path / "professions.txt").unlink()
     with pytest.raises(InputError, match=r"professions\.json or professions\.txt"):
         BiasLists.read(tmp_path)
@@ -172,9 +174,9 @@ def test_word_lists_of_either_form(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_lists_of_the_authors() -> None:
-    found = BiasLists.read(real("debiaswe"))
-    assert (len(found.definitional), len(found.equalise), len(found.specific)) == (10, 52, 1441)
-    assert len(found.professions) == len(found.stereotypes) == 320 and found.definitional[0] == ["woman", "man"]
+    result = BiasLists.read(real("debiaswe"))
+    assert (len(result.definitional), len(result.equalise), len(result.specific)) == (10, 52, 1441)
+    assert len(result.professions) == len(result.stereotypes) == 320 and result.definitional[0] == ["woman", "man"]
 
 
 @pytest.mark.parametrize(

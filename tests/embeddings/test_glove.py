@@ -150,16 +150,16 @@ def test_kernel_parity_with_autograd(biases: bool, dim: int) -> None:
 
 def test_order_has_each_pair_once_and_follows_the_seed() -> None:
     counts = random_counts(600)
-    one, same, other = (training_pairs(counts, x_max=100, alpha=0.75, seed=seed) for seed in (1, 1, 2))
-    for pairs in (one, other):
+    item, same, other = (training_pairs(counts, x_max=100, alpha=0.75, seed=seed) for seed in (1, 1, 2))
+    for pairs in (item, other):
         order = np.lexsort((pairs.columns, pairs.rows))
         coordinates = counts.tocoo()
         assert np.array_equal(pairs.rows[order], coordinates.row)
         assert np.array_equal(pairs.columns[order], coordinates.col)
         np.testing.assert_allclose(pairs.logs[order], np.log(coordinates.data), rtol=1e-6, atol=1e-7)
-    assert np.array_equal(one.rows, same.rows) and not np.array_equal(one.rows, other.rows)
-    part = one.rows[: len(one.rows) // 8]  # the first rounds: a fair sample of all rows
-    assert abs(part.mean() / one.rows.mean() - 1) < 0.05 and len(np.unique(part)) > 590
+    assert np.array_equal(item.rows, same.rows) and not np.array_equal(item.rows, other.rows)
+    part = item.rows[: len(item.rows) // 8]  # the first rounds: a fair sample of all rows
+    assert abs(part.mean() / item.rows.mean() - 1) < 0.05 and len(np.unique(part)) > 590
 
 
 def clusters(seed: int = 0) -> WordCorpus:
@@ -185,8 +185,8 @@ def test_cost_falls_and_topics_part(settings: dict[str, Any]) -> None:
 
 def test_same_seed_same_bytes() -> None:
     config = GloVe.Config(dim=8, epochs=3)
-    one, same, other = (GloVe(config).make(clusters(), seed=seed, progress=str).vectors.matrix for seed in (1, 1, 2))
-    assert one.tobytes() == same.tobytes() and one.tobytes() != other.tobytes()
+    item, same, other = (GloVe(config).make(clusters(), seed=seed, progress=str).vectors.matrix for seed in (1, 1, 2))
+    assert item.tobytes() == same.tobytes() and item.tobytes() != other.tobytes()
 
 
 def test_vectors_are_words_or_sums() -> None:

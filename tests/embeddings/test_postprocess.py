@@ -18,15 +18,15 @@ def vectors() -> WordVectors:
 
 
 def test_centre_golden() -> None:
-    found = centre(WordVectors(["a", "b"], np.array([[1, 2], [3, 6]], dtype=np.float32)))
-    assert found.matrix.tolist() == [[-1, -2], [1, 2]] and found.matrix.dtype == np.float32
+    result = centre(WordVectors(["a", "b"], np.array([[1, 2], [3, 6]], dtype=np.float32)))
+    assert result.matrix.tolist() == [[-1, -2], [1, 2]] and result.matrix.dtype == np.float32
 
 
 def test_all_but_the_top_golden() -> None:
     # centred: (±2, ±1 in turn); the first component is the x axis, so that y alone is left
     matrix = np.array([[3, 2], [3, 0], [-1, 2], [-1, 0]], dtype=np.float32)
-    found = all_but_the_top(WordVectors(list("abcd"), matrix), 1)
-    assert found.matrix == pytest.approx(np.array([[0, 1], [0, -1], [0, 1], [0, -1]]), abs=1e-6)
+    result = all_but_the_top(WordVectors(list("abcd"), matrix), 1)
+    assert result.matrix == pytest.approx(np.array([[0, 1], [0, -1], [0, 1], [0, -1]]), abs=1e-6)
 
 
 @pytest.mark.parametrize("components", [1, 3, 11])
@@ -35,11 +35,11 @@ def test_all_but_the_top_parity_with_scikit_learn(components: int) -> None:
     pca = PCA(components, svd_solver="full").fit(before.matrix.astype(np.float64))
     centred = before.matrix - pca.mean_
     expected = centred - centred @ pca.components_.T @ pca.components_
-    found = all_but_the_top(before, components)
-    assert found.matrix == pytest.approx(expected, abs=1e-5)
-    assert np.abs(found.matrix @ pca.components_.T).max() < 1e-5
-    assert found.words == before.words and found.counts is before.counts
-    assert found.about == {"dim": 12, "postprocess": [{"step": "all_but_the_top", "components": components}]}
+    result = all_but_the_top(before, components)
+    assert result.matrix == pytest.approx(expected, abs=1e-5)
+    assert np.abs(result.matrix @ pca.components_.T).max() < 1e-5
+    assert result.words == before.words and result.counts is before.counts
+    assert result.about == {"dim": 12, "postprocess": [{"step": "all_but_the_top", "components": components}]}
 
 
 def test_steps_follow_one_another() -> None:
@@ -48,10 +48,10 @@ def test_steps_follow_one_another() -> None:
     )
     before = vectors()
     original = before.matrix.copy()
-    found = postprocess(before, config.steps)
-    assert found.matrix == pytest.approx(unit_length(all_but_the_top(before, 2)).matrix, abs=1e-5)
-    assert np.linalg.norm(found.matrix, axis=1) == pytest.approx(np.ones(200), abs=1e-6)
-    assert [done["step"] for done in found.about["postprocess"]] == ["centre", "all_but_the_top", "unit_length"]
+    result = postprocess(before, config.steps)
+    assert result.matrix == pytest.approx(unit_length(all_but_the_top(before, 2)).matrix, abs=1e-5)
+    assert np.linalg.norm(result.matrix, axis=1) == pytest.approx(np.ones(200), abs=1e-6)
+    assert [done["step"] for done in result.about["postprocess"]] == ["centre", "all_but_the_top", "unit_length"]
     assert np.array_equal(before.matrix, original) and "postprocess" not in before.about
     assert postprocess(before, []) is before
 
@@ -66,8 +66,8 @@ def test_default_components_are_a_hundredth_of_the_dimension() -> None:
 def test_zero_and_sparse_vectors() -> None:
     matrix = np.array([[3, 4], [0, 0]], dtype=np.float32)
     for values in (matrix, csr_matrix(matrix)):
-        found = unit_length(WordVectors(["a", "b"], values))
-        assert found["a"].tolist() == pytest.approx([0.6, 0.8]) and found["b"].tolist() == [0, 0]
+        result = unit_length(WordVectors(["a", "b"], values))
+        assert result["a"].tolist() == pytest.approx([0.6, 0.8]) and result["b"].tolist() == [0, 0]
     sparse = WordVectors(["a", "b"], csr_matrix(matrix))
     for step in (centre, all_but_the_top):
         with pytest.raises(InputError, match="sparse"):

@@ -189,9 +189,9 @@ def test_pairs_of_a_sentence_golden() -> None:
     words, positions = np.arange(9), np.arange(9)
     before, after = np.minimum(positions, 2), np.minimum(8 - positions, 2)
     pairs = pairs_of(words, before, after, Word2VecConfig(window=2))
-    found = list(zip(pairs["inputs"][:, 0].tolist(), pairs["targets"].tolist(), strict=True))
-    assert len(found) == 30
-    assert found[:9] == [(0, 1), (0, 2), (1, 0), (1, 2), (1, 3), (2, 0), (2, 1), (2, 3), (2, 4)]
+    result = list(zip(pairs["inputs"][:, 0].tolist(), pairs["targets"].tolist(), strict=True))
+    assert len(result) == 30
+    assert result[:9] == [(0, 1), (0, 2), (1, 0), (1, 2), (1, 3), (2, 0), (2, 1), (2, 3), (2, 4)]
     cbow = pairs_of(words, before, after, Word2VecConfig(window=2, architecture="cbow"))
     assert cbow["mask"].sum(axis=1).tolist() == [2, 3, 4, 4, 4, 4, 4, 3, 2]
     network = Word2VecEquations(Word2VecConfig(dim=3, window=2, architecture="cbow"), 9)
@@ -231,9 +231,9 @@ def test_noise_follows_its_distribution(exponent: float) -> None:
 
 def test_logistic_is_close() -> None:
     x = np.linspace(-20, 20, 808, dtype=np.float32)[None].copy()
-    found = x.copy()
-    logistic(found, 1, 808)
-    np.testing.assert_allclose(found, 1 / (1 + np.exp(-x.astype(np.float64))), atol=5e-5)
+    result = x.copy()
+    logistic(result, 1, 808)
+    np.testing.assert_allclose(result, 1 / (1 + np.exp(-x.astype(np.float64))), atol=5e-5)
 
 
 def world(lines: int = 600) -> WordCorpus:

@@ -55,14 +55,14 @@ def test_analogies_equal_brute_force() -> None:
     unit = vectors.matrix / np.linalg.norm(vectors.matrix, axis=1, keepdims=True)
     for allowed in (None, among):
         answers, cosines = vectors.analogies(questions, k=3, among=allowed)
-        for (a, b, c), found, values in zip(questions, answers, cosines, strict=True):
+        for (a, b, c), answer, values in zip(questions, answers, cosines, strict=True):
             target = unit[b] - unit[a] + unit[c]
             scores = unit @ target / max(np.linalg.norm(target), 1e-12)
             scores[[a, b, c]] = -np.inf
             if allowed is not None:
                 scores[np.setdiff1d(np.arange(50), allowed)] = -np.inf
             assert values.tolist() == pytest.approx(np.sort(scores)[::-1][:3].tolist(), abs=1e-5)
-            assert scores[found].tolist() == pytest.approx(values.tolist(), abs=1e-5)
+            assert scores[answer].tolist() == pytest.approx(values.tolist(), abs=1e-5)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -77,13 +77,13 @@ def test_multiplied_cosines_equal_brute_force(sparse: bool) -> None:
     shifted = (1 + unit @ unit.T) / 2
     for allowed in (None, among):
         answers, values = vectors.analogies(questions, k=3, among=allowed, method="3cosmul")
-        for (a, b, c), found, best in zip(questions, answers, values, strict=True):
+        for (a, b, c), answer, best in zip(questions, answers, values, strict=True):
             scores = shifted[b] * shifted[c] / (shifted[a] + 0.001)
             scores[[a, b, c]] = -np.inf
             if allowed is not None:
                 scores[np.setdiff1d(np.arange(50), allowed)] = -np.inf
             assert best.tolist() == pytest.approx(np.sort(scores)[::-1][:3].tolist(), rel=1e-4)
-            assert scores[found].tolist() == pytest.approx(best.tolist(), rel=1e-4)
+            assert scores[answer].tolist() == pytest.approx(best.tolist(), rel=1e-4)
 
 
 def test_multiplied_cosines_parity_with_gensim(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,9 +93,9 @@ def test_multiplied_cosines_parity_with_gensim(monkeypatch: pytest.MonkeyPatch) 
     peer.add_vectors(vectors.words, vectors.matrix)
     rng = np.random.default_rng(2)
     for a, b, c in (rng.choice(50, 3, replace=False) for _ in range(50)):
-        one, two, three = (vectors.words[row] for row in (a, b, c))
-        theirs = peer.most_similar_cosmul(positive=[two, three], negative=[one], topn=4)
-        ours = vectors.analogy(one, two, three, 4, method="3cosmul")
+        item, two, three = (vectors.words[row] for row in (a, b, c))
+        theirs = peer.most_similar_cosmul(positive=[two, three], negative=[item], topn=4)
+        ours = vectors.analogy(item, two, three, 4, method="3cosmul")
         assert [word for word, _ in ours] == [word for word, _ in theirs]
         assert [score for _, score in ours] == pytest.approx([score for _, score in theirs], rel=1e-4)
 

@@ -66,7 +66,7 @@ def test_what_a_killed_worker_had_runs_again(tmp_path) -> None:
     assert (tmp_path / "died").exists()
 
 
-def test_a_part_that_kills_every_worker_is_given_up() -> None:
+def test_a_part_that_kills_every_worker_is_abandoned() -> None:
     with used(Local(2)) as engine, pytest.raises(InputError, match=f"killed {DEATHS} times"):
         list(engine.map(die, range(4)))
 

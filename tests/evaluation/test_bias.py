@@ -43,14 +43,14 @@ def test_figures_by_hand_golden() -> None:
     vectors = biased()
     direction = bias_subspace(vectors, LISTS.definitional)[0]
     assert direction.tolist() == pytest.approx([1, 0, 0], abs=1e-6)
-    found = audit(vectors, direction, LISTS)
-    names, values = zip(*found["projections"], strict=True)
+    result = audit(vectors, direction, LISTS)
+    names, values = zip(*result["projections"], strict=True)
     assert names == ("programmer", "clerk", "homemaker")  # actress is one by meaning, astronaut has no vector
     assert values == pytest.approx((-0.28, 0, 0.6), abs=1e-5)
-    assert found["direct_bias"] == pytest.approx(0.88 / 3, abs=1e-5)
-    assert (found["words"], found["covered"]) == (4, 3)
-    assert found["stereotype"]["spearman"] == 1.0 and found["stereotype"]["words"] == 3
-    assert found["weat"] is None
+    assert result["direct_bias"] == pytest.approx(0.88 / 3, abs=1e-5)
+    assert (result["words"], result["covered"]) == (4, 3)
+    assert result["stereotype"]["spearman"] == 1.0 and result["stereotype"]["words"] == 3
+    assert result["weat"] is None
     assert explained(vectors, LISTS.definitional)[0] == pytest.approx(1, abs=1e-6)
 
 
@@ -62,11 +62,11 @@ def test_golden_shift_of_a_step_of_debiasing(tmp_path: Path) -> None:
     for name, text in parts.items():
         (tmp_path / f"{name}.txt").write_text(text + "\n")
     step = HardDebias(step="hard_debias", lists=str(tmp_path))
-    found = bias_shift(biased(), postprocess(biased(), [step]), step)
-    assert found.direct is not None and found.direct.words == 3
-    assert found.direct.before == pytest.approx(0.88 / 3, abs=1e-5) and found.direct.after == 0
+    result = bias_shift(biased(), postprocess(biased(), [step]), step)
+    assert result.direct is not None and result.direct.words == 3
+    assert result.direct.before == pytest.approx(0.88 / 3, abs=1e-5) and result.direct.after == 0
     # s = 2 · .7 x: homemaker .84, clerk 0, programmer −.392, tree 0; d = (.42 + .196) / std(.84, 0, −.392, 0)
-    (jobs,) = found.weat
+    (jobs,) = result.weat
     assert jobs.name == "jobs" and jobs.before == pytest.approx(0.616 / np.std([0.84, 0, -0.392, 0], ddof=1), abs=1e-4)
     assert jobs.after is None  # all of its targets were neutralised
 
@@ -75,17 +75,17 @@ def test_microworld_has_lists_of_its_own() -> None:
     words = ["she", "he", "queen", "king", "singer", "baker", "lovely", "stupid"]
     vectors = WordVectors(words, np.random.default_rng(1).normal(size=(8, 5)).astype(np.float32))
     step = HardDebias(step="hard_debias")
-    found = bias_shift(vectors, postprocess(vectors, [step]), step)
-    assert found.direct is not None and found.direct.words == 2
-    assert found.direct.before > 0.01 and found.direct.after < 1e-6 and not found.weat  # one woman, one man
+    result = bias_shift(vectors, postprocess(vectors, [step]), step)
+    assert result.direct is not None and result.direct.words == 2
+    assert result.direct.before > 0.01 and result.direct.after < 1e-6 and not result.weat  # one woman, one man
     assert set(microworld_weat()["women"]) == {woman for woman, _ in microworld_lists().equalise}
     assert len(microworld_lists().professions) == 30 and "emma" in microworld_lists().specific
 
 
 def test_analogies_tell_where_the_word_itself_would_win() -> None:
-    found = analogies(biased(), LISTS.definitional, ["programmer", "clerk", "nobody"])
-    assert found is not None and found["pair"] == ["man", "woman"]
-    programmer, clerk = found["answers"]
+    result = analogies(biased(), LISTS.definitional, ["programmer", "clerk", "nobody"])
+    assert result is not None and result["pair"] == ["man", "woman"]
+    programmer, clerk = result["answers"]
     # −.28 + 1.2, 0, .96
     assert programmer["answer"] == "homemaker" and not programmer["unchanged"] and clerk["word"] == "clerk"
     small = analogies(biased(), [["she", "woman"]], ["clerk"])  # .2, −.2, 0 lead not away from clerk
@@ -98,26 +98,26 @@ def test_debiasing_takes_the_bias_away(tmp_path: Path) -> None:
     weat.write_text(
         ": jobs\nhome: homemaker actress\nscreen: programmer clerk\nfemale: woman she\nmale: man he\n", encoding="utf-8"
     )
-    after, found = debias_and_audit(biased(), LISTS, weat=weat)
-    assert found["before"]["direct_bias"] > 0.25 and found["after"]["direct_bias"] == 0
-    assert found["after"]["stereotype"]["spearman"] is None  # nothing is left that could rank
-    assert [entry["word"] for entry in found["before"]["analogies"]["answers"]] == ["programmer", "clerk", "homemaker"]
-    assert [entry["word"] for entry in found["after"]["analogies"]["answers"]] == ["programmer", "clerk", "homemaker"]
-    assert found["before"]["weat"][0]["effect_size"] > 1
+    after, result = debias_and_audit(biased(), LISTS, weat=weat)
+    assert result["before"]["direct_bias"] > 0.25 and result["after"]["direct_bias"] == 0
+    assert result["after"]["stereotype"]["spearman"] is None  # nothing is left that could rank
+    assert [entry["word"] for entry in result["before"]["analogies"]["answers"]] == ["programmer", "clerk", "homemaker"]
+    assert [entry["word"] for entry in result["after"]["analogies"]["answers"]] == ["programmer", "clerk", "homemaker"]
+    assert result["before"]["weat"][0]["effect_size"] > 1
     assert after.similarity("programmer", "man") == pytest.approx(after.similarity("programmer", "woman"), abs=1e-6)
-    json.dumps(found, allow_nan=False)
+    json.dumps(result, allow_nan=False)
 
 
 @pytest.mark.real
 def test_male_and_female_terms_are_equally_near_to_science_and_arts_afterwards() -> None:
     vectors = read_vectors(real("weat-wefe/weat_w2v____old.txt.gz"))
     lists = BiasLists.read(real("debiaswe"))
-    _, found = debias_and_audit(vectors, lists, weat=real("weat-wefe/WEAT.json"))
+    _, result = debias_and_audit(vectors, lists, weat=real("weat-wefe/WEAT.json"))
     before, after = (
-        {entry["name"].split()[0]: entry["effect_size"] for entry in found[part]["weat"]}
+        {entry["name"].split()[0]: entry["effect_size"] for entry in result[part]["weat"]}
         for part in ("before", "after")
     )
-    assert found["explained"][0] > 0.5  # one direction says most of what sets the pairs apart
+    assert result["explained"][0] > 0.5  # one direction says most of what sets the pairs apart
     for number in "78":  # terms of gender lose their side
         assert before[number] > 0.9 and after[number] < 0.2
     for number in "129":  # what has nothing to do with gender stays

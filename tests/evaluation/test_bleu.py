@@ -26,10 +26,10 @@ REFERENCES = [["the", "cat", "is", "on", "the", "mat"], ["there", "is", "a", "ca
 def test_marks_that_separate_words_count_as_spaces() -> None:
     lines, references = ["ሰላም ለዓለም ሁሉ ነው ።"], [["ሰላም ለዓለም ሁሉ ሕዝብ ነው ።"]]
     marked, others = [lines[0].replace(" ", "፡")], [[references[0][0].replace(" ", "፡")]]
-    spaced, found = score_translations(lines, references), score_translations(marked, others)
-    assert (found.bleu, found.ter, found.chrf) == (spaced.bleu, spaced.ter, spaced.chrf) and 40 < found.bleu < 41
+    spaced, result = score_translations(lines, references), score_translations(marked, others)
+    assert (result.bleu, result.ter, result.chrf) == (spaced.bleu, spaced.ter, spaced.chrf) and 40 < result.bleu < 41
     assert corpus_bleu(marked, others) == corpus_bleu(lines, references) == spaced.bleu
-    assert found.signature == f"{spaced.signature}|dividers:spaces" and found.exact_match == 0
+    assert result.signature == f"{spaced.signature}|dividers:spaces" and result.exact_match == 0
     assert score_translations(marked, others, BleuConfig(tokenize="none")).bleu < 1
 
 

@@ -94,8 +94,8 @@ def test_the_tokens_say_how_their_target_is_written(
     tmp_path: Path, target: Writing, tokenize: str, spaced: bool
 ) -> None:
     write_conventions(tmp_path, {"source": Conventions(), "target": Conventions(writing=target)})
-    found = bleu_config(tmp_path)
-    assert (found.tokenize, found.spaced) == (tokenize, spaced)
+    result = bleu_config(tmp_path)
+    assert (result.tokenize, result.spaced) == (tokenize, spaced)
     assert bleu_config(tmp_path, "intl").tokenize == "intl"
     (tmp_path / "conventions.json").write_text('{"target": {"writing": "upwards"}}')
     with pytest.raises(InputError, match=r"conventions\.json: not the conventions of 'target'"):

@@ -30,8 +30,8 @@ def test_interval_of_a_share_parity_with_scipy() -> None:
 def test_interval_of_a_share_covers_it_near_the_ends_too(p: float, n: int) -> None:
     """The bootstrap's covers 0.98 of 50 items in 63.5 % of the samples."""
     chances = binom.pmf(np.arange(n + 1), n, p)
-    found = [share_interval(right, n) for right in range(n + 1)]
-    covered = sum(chance for chance, one in zip(chances, found, strict=True) if one and one[0] <= p <= one[1])
+    intervals = [share_interval(right, n) for right in range(n + 1)]
+    covered = sum(chance for chance, item in zip(chances, intervals, strict=True) if item and item[0] <= p <= item[1])
     assert covered > 0.9
 
 
@@ -67,7 +67,7 @@ def test_spearman_interval_parity_with_scipy(ties: bool) -> None:
         second = np.round(second)
     peer = bootstrap(  # type: ignore[call-overload]
         (first, second),
-        lambda one, two: spearmanr(one, two).statistic,
+        lambda item, two: spearmanr(item, two).statistic,
         paired=True,
         vectorized=False,
         method="percentile",

@@ -52,29 +52,29 @@ class Telling(Plain):
 
 
 def test_unsupported_parts_of_a_page_are_empty() -> None:
-    one = decision(Plain(), TREE, 1, 0.75)
-    assert (one.said, one.label, one.probability) == ("yes", "no", 0.75)
-    assert not (one.pieces or one.weights or one.attention or one.tree)
+    item = decision(Plain(), TREE, 1, 0.75)
+    assert (item.said, item.label, item.probability) == ("yes", "no", 0.75)
+    assert not (item.pieces or item.weights or item.attention or item.tree)
     assert filters(Plain(), [TREE]) == [] and tree_nodes(Plain(), PARSED) == []
 
 
 def test_golden_decision() -> None:
-    one = decision(Telling(), PARSED, 1, 0.75)
-    assert (one.pieces, one.weights) == (["not", "very", "good"], [0.0, 1.0, 2.0])
-    assert one.attention == [0.0, 0.5, 0.5]  # what is no number counts nothing
-    assert [(node.children, node.word, node.label) for node in one.tree] == [
+    item = decision(Telling(), PARSED, 1, 0.75)
+    assert (item.pieces, item.weights) == (["not", "very", "good"], [0.0, 1.0, 2.0])
+    assert item.attention == [0.0, 0.5, 0.5]  # what is no number counts nothing
+    assert [(node.children, node.word, node.label) for node in item.tree] == [
         ([], 0, None), ([], 1, None), ([], 2, "yes"), ([1, 2], None, "yes"), ([0, 3], None, "no"),
     ]  # fmt: skip
-    assert [(node.said, node.probability) for node in one.tree] == [
+    assert [(node.said, node.probability) for node in item.tree] == [
         ("yes", 1.0), ("yes", 0.9), ("yes", 0.8), ("yes", 0.7), ("yes", 0.6),
     ]  # fmt: skip
 
 
 def test_every_label_has_its_filters_and_none_is_empty() -> None:
-    found = filters(Telling(), [TREE])
-    assert len(found) == FILTERS and [one.label for one in found].count("no") == 2
-    assert [one.label for one in found[:2]] == ["no", "no"]  # in the order of the labels
-    assert found[2].values == [99.0] and found[-1].values == [78.0]  # the highest values of the others
+    result = filters(Telling(), [TREE])
+    assert len(result) == FILTERS and [item.label for item in result].count("no") == 2
+    assert [item.label for item in result[:2]] == ["no", "no"]  # in the order of the labels
+    assert result[2].values == [99.0] and result[-1].values == [78.0]  # the highest values of the others
 
 
 @pytest.mark.parametrize("kind", [Plain, Telling])

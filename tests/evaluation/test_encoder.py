@@ -67,11 +67,11 @@ def test_golden_pseudo_likelihood_one_token_at_a_time(tokenizer: Tokenizer) -> N
                 (last,) = model.hidden(tokens, layers=(-1,))
                 scores = torch.log_softmax(model.head(model.transformed(last[0, position + 1])), dim=-1)
             expected += float(scores[token])
-    found = pseudo_scores(model, sentences, words=4)
-    assert found.log_likelihood == pytest.approx(expected, rel=1e-5)
-    assert (found.tokens, found.sentences) == (7, 3)
-    assert found.per_token == pytest.approx(math.exp(-expected / 7), rel=1e-5)
-    assert found.per_word == pytest.approx(math.exp(-expected / 4), rel=1e-5)
+    result = pseudo_scores(model, sentences, words=4)
+    assert result.log_likelihood == pytest.approx(expected, rel=1e-5)
+    assert (result.tokens, result.sentences) == (7, 3)
+    assert result.per_token == pytest.approx(math.exp(-expected / 7), rel=1e-5)
+    assert result.per_word == pytest.approx(math.exp(-expected / 4), rel=1e-5)
 
 
 def test_pseudo_likelihood_reads_long_sentences_in_parts(tokenizer: Tokenizer) -> None:
@@ -109,9 +109,9 @@ def test_true_probabilities_depend_on_the_whole_document(tokenizer: Tokenizer, d
         for room, most in ((90, 1), (90, None), (250, 3))
     )
     assert len(alone) == len(some) == len(many) > 6
-    separators = [[int((one.ids == EOS).sum()) for one in found] for found in (alone, some, many)]
+    separators = [[int((item.ids == EOS).sum()) for item in result] for result in (alone, some, many)]
     assert set(separators[0]) == {0} and max(separators[1]) > 1 and set(separators[2]) == {2}
-    assert max(len(one.ids) for one in some) <= 90
+    assert max(len(item.ids) for item in some) <= 90
     lines = {line: document for document in documents for line in document}
     for short, long in zip(alone, some, strict=True):
         assert short.truth == long.truth
@@ -119,8 +119,8 @@ def test_true_probabilities_depend_on_the_whole_document(tokenizer: Tokenizer, d
         text = [tokenizer.decode(part) for part in np.split(long.ids, np.flatnonzero(long.ids == EOS)) if len(part)]
         document = lines[" ".join(short.words)]
         index = document.index(" ".join(short.words))
-        assert " ".join(short.words) in [one.replace("<eos>", "").strip() for one in text]
-        possible = engine.world().hidden_word([one.split() for one in document], index, short.position)
+        assert " ".join(short.words) in [item.replace("<eos>", "").strip() for item in text]
+        possible = engine.world().hidden_word([item.split() for item in document], index, short.position)
         for word, p in short.truth.items():
             assert p == pytest.approx(possible[word] / sum(possible[other] for other in short.truth))
 
@@ -131,14 +131,14 @@ def test_the_true_distribution_reaches_the_floor(tokenizer: Tokenizer, drawn: St
     assert len(hidden) > 15
     size = tokenizer.full_vocab_size
     exact = torch.full((len(hidden), size), -torch.inf)
-    for row, one in zip(exact, hidden, strict=True):
-        assert sum(one.truth.values()) == pytest.approx(1)
-        assert one.ids[one.token] == one.tokens[one.words[one.position]]
-        assert tokenizer.decode(one.ids) == " ".join(one.words)
-        for word, token in one.tokens.items():
-            replaced = " ".join([*one.words[: one.position], word, *one.words[one.position + 1 :]])
-            assert tokenizer.encode(replaced).tolist() == [*one.ids[: one.token], token, *one.ids[one.token + 1 :]]
-            row[token] = math.log(one.truth[word])
+    for row, item in zip(exact, hidden, strict=True):
+        assert sum(item.truth.values()) == pytest.approx(1)
+        assert item.ids[item.token] == item.tokens[item.words[item.position]]
+        assert tokenizer.decode(item.ids) == " ".join(item.words)
+        for word, token in item.tokens.items():
+            replaced = " ".join([*item.words[: item.position], word, *item.words[item.position + 1 :]])
+            assert tokenizer.encode(replaced).tolist() == [*item.ids[: item.token], token, *item.ids[item.token + 1 :]]
+            row[token] = math.log(item.truth[word])
     best = true_scores(hidden, exact)
     assert best is not None
     assert best.perplexity == pytest.approx(best.true_perplexity, rel=1e-5)
@@ -152,12 +152,12 @@ def test_the_model_predicts_at_the_masked_word(tokenizer: Tokenizer, drawn: Stor
     model = make(tokenizer)
     hidden = hidden_words(tokenizer, drawn[0], 5, room=46)
     batched = gap_log_probs(model, hidden)
-    for row, one in zip(batched, hidden, strict=True):
-        tokens = torch.from_numpy(model.framed(one.ids)[0])[None]
-        tokens[0, one.token + 1] = model.mask
+    for row, item in zip(batched, hidden, strict=True):
+        tokens = torch.from_numpy(model.framed(item.ids)[0])[None]
+        tokens[0, item.token + 1] = model.mask
         with torch.no_grad():
             (last,) = model.hidden(tokens, layers=(-1,))
-            scores = torch.log_softmax(model.head(model.transformed(last[0, one.token + 1])), dim=-1)
+            scores = torch.log_softmax(model.head(model.transformed(last[0, item.token + 1])), dim=-1)
         torch.testing.assert_close(row, scores, atol=1e-4, rtol=1e-4)
 
 
@@ -203,9 +203,9 @@ def test_gaps_of_a_sentence_are_filled(tokenizer: Tokenizer, drawn: Stories) -> 
     assert (ids == tokenizer.special_id("<mask>")).sum() == 2
     plain = tokenizer.encode(" ".join(line)).tolist()
     assert ids[0] == plain[0] and ids[-2] == plain[-2]
-    found = fill(model, tokenizer, sentence, best=3)
-    assert [len(one) for one in found] == [3, 3]
-    assert found[0][0].probability >= found[0][1].probability > 0
+    result = fill(model, tokenizer, sentence, best=3)
+    assert [len(item) for item in result] == [3, 3]
+    assert result[0][0].probability >= result[0][1].probability > 0
     with pytest.raises(InputError, match="has no <mask>"):
         fill(model, tokenizer, "no gap here")
     with pytest.raises(InputError, match="exceed the encoder's context of 48"):

@@ -35,14 +35,14 @@ def test_parity_of_confusion_and_f1_with_scikit_learn() -> None:
 
 def test_macro_f1_counts_labels_that_are_only_predicted() -> None:
     gold, predicted = np.array([0, 0, 1, 1]), np.array([0, 2, 1, 1])
-    found = macro_f1(per_label(confusion(gold, predicted, 4), ["a", "b", "c", "never"]))
-    assert found == pytest.approx(f1_score(gold, predicted, average="macro"), abs=1e-6)  # (2/3 + 1 + 0) / 3
+    result = macro_f1(per_label(confusion(gold, predicted, 4), ["a", "b", "c", "never"]))
+    assert result == pytest.approx(f1_score(gold, predicted, average="macro"), abs=1e-6)  # (2/3 + 1 + 0) / 3
 
 
 def test_golden_calibration_by_hand() -> None:
     """Four answers at 0.9, two right; one at 0.5, right: ECE = 4/5 · |0.5 − 0.9| + 1/5 · |1 − 0.5| = 0.42."""
     bins = reliability(np.array([0.9, 0.9, 0.9, 0.9, 0.5]), np.array([True, True, False, False, True]))
-    assert [one.count for one in bins] == [1, 4]
+    assert [item.count for item in bins] == [1, 4]
     assert calibration_error(bins) == pytest.approx(0.42)
 
 
@@ -80,15 +80,15 @@ def test_parity_of_the_randomisation_test_with_scipy() -> None:
 def test_a_clear_difference_stands_among_many_rungs() -> None:
     """Of 30 rungs, 435 pairs: the least p that drawn signs can give must be below 0.05 / 435."""
     first, second = np.ones(400), np.zeros(400)
-    found = {(str(i), "other"): 1.0 for i in range(434)}
-    adjusted = holm(found | {("best", "worst"): paired_randomisation(first, second)})
+    result = {(str(i), "other"): 1.0 for i in range(434)}
+    adjusted = holm(result | {("best", "worst"): paired_randomisation(first, second)})
     assert [pair for pair, p in adjusted.items() if p <= LEVEL] == [("best", "worst")]
 
 
 def test_golden_holm() -> None:
     """0.01 ≤ 0.05/3, 0.02 ≤ 0.05/2, 0.06 > 0.05."""
-    found = holm({("a", "b"): 0.02, ("a", "c"): 0.01, ("b", "c"): 0.06})
-    assert found == pytest.approx({("a", "c"): 0.03, ("a", "b"): 0.04, ("b", "c"): 0.06})
+    result = holm({("a", "b"): 0.02, ("a", "c"): 0.01, ("b", "c"): 0.06})
+    assert result == pytest.approx({("a", "c"): 0.03, ("a", "b"): 0.04, ("b", "c"): 0.06})
 
 
 def test_page_of_a_classifier() -> None:
@@ -100,7 +100,7 @@ def test_page_of_a_classifier() -> None:
     assert page.confusion == [[1, 1], [1, 0]]
     assert page.scores.cross_entropy == pytest.approx(-np.log([0.9, 0.2, 0.4]).mean(), abs=1e-6)
     assert page.bayes_accuracy == pytest.approx(0.9)
-    assert [(one.text, one.said) for one in page.mistakes] == [("1", "b"), ("2", "a")]  # the surest first
+    assert [(mistake.text, mistake.said) for mistake in page.mistakes] == [("1", "b"), ("2", "a")]  # the surest first
     assert page.figures()["accuracy"] == page.scores.accuracy
     assert type(page).model_validate_json(page.model_dump_json()) == page and "multi_label" not in page.model_dump()
 
@@ -115,8 +115,8 @@ def test_refuses_a_label_that_training_never_had() -> None:
 def test_golden_accuracy_by_share_answered() -> None:
     sure = np.array([0.5, 0.95, 0.9, 0.7000009, 0.8, 0.9, 0.6, 0.99, 0.55, 0.3])
     right = np.array([0, 1, 1, 0, 1, 1, 0, 1, 1, 0], dtype=bool)
-    found = coverage(sure, right)
-    assert [(one.threshold, one.share, one.accuracy) for one in found] == [
+    result = coverage(sure, right)
+    assert [(entry.threshold, entry.share, entry.accuracy) for entry in result] == [
         (0.8, 0.5, 1.0),
         (0.6, 0.7, 0.714286),
         (0.55, 0.8, 0.75),
@@ -124,6 +124,6 @@ def test_golden_accuracy_by_share_answered() -> None:
         (0.3, 1.0, 0.6),  # of 0.95, too: half a text is a whole one
     ]
     assert coverage(sure[3:4], right[3:4])[0].threshold == 0.7  # rounded down, and still reached
-    (one,) = coverage(np.full(4, 0.25), np.array([True, False, False, False]))  # equally sure: all or none
-    assert (one.share, one.accuracy) == (1.0, 0.25)
+    (item,) = coverage(np.full(4, 0.25), np.array([True, False, False, False]))  # equally sure: all or none
+    assert (item.share, item.accuracy) == (1.0, 0.25)
     assert coverage(np.zeros(0), np.zeros(0, dtype=bool)) == [] and SHARES[-1] == 1.0

@@ -38,7 +38,7 @@ class Verdict(NamedTuple):
 
 
 def gold(dialogues: Sequence[Dialogue]) -> list[Verdict]:
-    return [Verdict(len((one.response or "").split()) / 10) for one in dialogues]
+    return [Verdict(len((item.response or "").split()) / 10) for item in dialogues]
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +54,9 @@ def test_golden_figures_of_answers_by_hand() -> None:
     assert distinct([["a", "b", "a"], ["b"]], 1) == 0.5
     assert distinct([["a", "b", "a"], ["a", "b"]], 2) == round(2 / 3, 6)
     assert distinct([[], ["a"]], 2) is None
-    found = gold_scores(np.array([[0.2, 1, 0, 1, 1, 0], [0.6, 0, 1, 1, 0, 1]]))
-    assert found is not None and (found.reward, found.grammatical, found.followed) == (0.4, 0.5, 0.5)
-    assert found.reward_interval is not None and found.reward_interval[0] <= 0.4 <= found.reward_interval[1]
+    result = gold_scores(np.array([[0.2, 1, 0, 1, 1, 0], [0.6, 0, 1, 1, 0, 1]]))
+    assert result is not None and (result.reward, result.grammatical, result.followed) == (0.4, 0.5, 0.5)
+    assert result.reward_interval is not None and result.reward_interval[0] <= 0.4 <= result.reward_interval[1]
     assert gold_scores(None) is None
 
 
@@ -68,8 +68,10 @@ def test_answers_are_judged_prompt_by_prompt(model: InstructedGPT) -> None:
     assert scores.greedy is not None and scores.proxy is None
     assert [kind.kind for kind in scores.per_kind] == ["say", "twice"]
     assert sum(kind.prompts for kind in scores.per_kind) == len(DIALOGUES)
-    answers = {one.prompt: one.answer for one in samples}
-    assert len(samples) == len(DIALOGUES) and all(one.gold == len(answers[one.prompt].split()) / 10 for one in samples)
+    answers = {sample.prompt: sample.answer for sample in samples}
+    assert len(samples) == len(DIALOGUES) and all(
+        sample.gold == len(answers[sample.prompt].split()) / 10 for sample in samples
+    )
     assert answering(model, base=model).scores(DIALOGUES)[0] == scores  # the same numbers every time
 
 
@@ -80,23 +82,23 @@ def test_without_a_gold_judge_the_page_names_its_measure(model: InstructedGPT) -
 
 
 def test_best_of_n_chooses_and_its_kl_is_known(model: InstructedGPT) -> None:
-    one, many = answering(model).scores(DIALOGUES)[0], answering(model, n=8).scores(DIALOGUES)[0]
+    item, many = answering(model).scores(DIALOGUES)[0], answering(model, n=8).scores(DIALOGUES)[0]
     assert many.kl == round(best_of_n_kl(8), 6) and many.greedy is None
-    assert one.gold is not None and many.gold is not None and many.gold.reward > one.gold.reward
+    assert item.gold is not None and many.gold is not None and many.gold.reward > item.gold.reward
     with pytest.raises(InputError, match="needs a reward model or a gold judge"):
         answering(model, n=8, gold=None).scores(SAY)
 
 
 def test_three_sets_of_prompts() -> None:
     new = [dialogue("say cat please", "cat", "please"), dialogue("cat say", "cat", "reworded")]
-    found = splits_of(SAY, new, "reworded")
-    assert {name: len(some) for name, some in found.items()} == {"test": 4, "unseen": 1, "reworded": 1}
+    result = splits_of(SAY, new, "reworded")
+    assert {name: len(some) for name, some in result.items()} == {"test": 4, "unseen": 1, "reworded": 1}
     assert list(splits_of(SAY, [], "reworded")) == ["test"]
 
 
 def test_prompts_without_room_are_left_out() -> None:
     template = ChatTemplate(TOKENIZER)
-    lengths = [len(row) for row in template.prompts([one.prompt for one in DIALOGUES])]
+    lengths = [len(row) for row in template.prompts([item.prompt for item in DIALOGUES])]
     assert with_room(DIALOGUES, template, min(lengths)) == SAY
     assert with_room(DIALOGUES, template, max(lengths)) == [*SAY, *TWICE]
 
@@ -119,17 +121,17 @@ def test_a_page_is_read_back_and_its_figures_are_named_by_split(model: Instructe
 def test_what_the_best_of_fewer_answers_is_worth(model: InstructedGPT) -> None:
     """n in powers of two and n itself; the last value is that of the chosen answers, the first the mean of all."""
     scores = answering(model, n=6).scores(DIALOGUES)[0]
-    assert [one.n for one in scores.by_n] == [1, 2, 4, 6]
-    assert [one.kl for one in scores.by_n] == [round(best_of_n_kl(n), 6) for n in (1, 2, 4, 6)]
+    assert [item.n for item in scores.by_n] == [1, 2, 4, 6]
+    assert [item.kl for item in scores.by_n] == [round(best_of_n_kl(n), 6) for n in (1, 2, 4, 6)]
     assert scores.gold is not None and scores.by_n[-1].gold == pytest.approx(scores.gold.reward, abs=1e-5)
-    gold = [one.gold for one in scores.by_n]
-    assert gold == [one.proxy for one in scores.by_n] == sorted(gold)  # the gold judge chooses
+    gold = [item.gold for item in scores.by_n]
+    assert gold == [item.proxy for item in scores.by_n] == sorted(gold)  # the gold judge chooses
     assert answering(model).scores(DIALOGUES)[0].by_n == []
 
 
 def test_prompts_are_known_by_their_hash_and_shown_whole(model: InstructedGPT) -> None:
-    one, other = answering(model).scores(SAY)[0], answering(model, n=2).scores(SAY)[0]
-    assert one.asked == other.asked and len(one.asked) == 64
+    item, other = answering(model).scores(SAY)[0], answering(model, n=2).scores(SAY)[0]
+    assert item.asked == other.asked and len(item.asked) == 64
     assert len({hash_of(some) for some in (SAY, SAY[::-1], TWICE, SAY[:1])}) == 4
     assert prompt_text(SAY[0]) == SAY[0].prompt[0].text
     more = Dialogue((Message("system", "please"), *SAY[0].messages))

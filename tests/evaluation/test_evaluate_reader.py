@@ -35,7 +35,7 @@ class Told(Reader):
         return self._chooses
 
     def candidates(self, questions, count):  # noqa: ARG002
-        return [[one] if one.text else [] for one in self.fixed]
+        return [[item] if item.text else [] for item in self.fixed]
 
     def number_of_parameters(self) -> int:
         return 7

@@ -83,7 +83,7 @@ def test_golden_entities():
     assert scores.entity_precision == pytest.approx(1 / 3, abs=1e-6) and scores.entity_recall == 0.5
     assert scores.entity_f1 == pytest.approx(0.4, abs=1e-6)
     assert scores.entity_interval is not None and scores.entity_interval[0] <= 0.4 <= scores.entity_interval[1]
-    assert [(one.label, one.support, one.said, one.f1) for one in page.entities] == [
+    assert [(entity.label, entity.support, entity.said, entity.f1) for entity in page.entities] == [
         ("X", 1, 2, pytest.approx(2 / 3, abs=1e-6)),
         ("Y", 1, 1, 0.0),
     ]

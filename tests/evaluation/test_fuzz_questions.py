@@ -41,5 +41,5 @@ def test_fuzz_agreement_pairs(tmp_path: Path, data: st.DataObject | None) -> Non
     path = tmp_path / "pairs.jsonl"
     first = b"" if data is None else data.draw(strange_json(json.loads(PAIR))) + b"\n"
     path.write_bytes(first + PAIR)
-    found = read(read_pairs, path, 10)
-    assert data is not None or found == {1: [("a b", "a c")]}
+    result = read(read_pairs, path, 10)
+    assert data is not None or result == {1: [("a b", "a c")]}

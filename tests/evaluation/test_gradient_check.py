@@ -20,9 +20,9 @@ KINDS = kinds()
 def test_every_network_has_the_gradient_of_its_loss(kind: str) -> None:
     """A new network is found and checked without a new test; it says `trial_loss`."""
     ((name, network),) = tiny_networks(KINDS[kind], every_choice=False)
-    found = check(name, network, entries=3)
-    assert found.right, found
-    assert found.entries >= len(list(network.parameters())) and found.parameters < 20_000
+    result = check(name, network, entries=3)
+    assert result.right, result
+    assert result.entries >= len(list(network.parameters())) and result.parameters < 20_000
 
 
 def test_all_kinds_of_networks_are_found() -> None:
@@ -65,9 +65,9 @@ def test_golden_slopes_of_a_cube() -> None:
 
 @pytest.mark.parametrize("wrong", [0.999, 2.0, 0.0, -1.0])
 def test_a_wrong_gradient_is_found(wrong: float) -> None:
-    found = check("cube", Curve(wrong))
-    assert not found.right and found.where == "theta"
-    assert found.error == pytest.approx(abs(1 - wrong) / max(1, abs(wrong)), rel=1e-3)
+    result = check("cube", Curve(wrong))
+    assert not result.right and result.where == "theta"
+    assert result.error == pytest.approx(abs(1 - wrong) / max(1, abs(wrong)), rel=1e-3)
 
 
 def test_a_gradient_that_is_cut_off_is_found() -> None:
@@ -75,8 +75,8 @@ def test_a_gradient_that_is_cut_off_is_found() -> None:
     network: Any = dict(tiny_networks(GPT, every_choice=False))["GPT"]
     whole = network.embedding.forward
     network.embedding.forward = lambda tokens: whole(tokens).detach()
-    found = check("GPT", network)
-    assert not found.right and found.where == "embedding.weight"
+    result = check("GPT", network)
+    assert not result.right and result.where == "embedding.weight"
 
 
 def test_a_gradient_that_is_no_number_is_found() -> None:

@@ -29,11 +29,11 @@ class Sure(Majority):
 def test_each_text_is_answered_by_the_model_of_its_fold() -> None:
     texts = [Example(f"word{number} all", label="ab"[number % 2]) for number in range(8)]
     whole = Folds(texts, np.array([1, 2, 3, 1, 2, 3, 1, 2]), 3)
-    folds = out_of_fold(whole, [Sure(0), Sure(1), Sure(0)], lambda _, one: one.text.split())
+    folds = out_of_fold(whole, [Sure(0), Sure(1), Sure(0)], lambda _, item: item.text.split())
     table: list[Prediction] = []
     page = evaluate_classifier(Sure(1), texts, name="x", folds=folds, table=table)
     # fold 1: texts 0, 3, 6 of a, b, a, all said a; fold 2: 1, 4, 7 of b, a, b, all said b; fold 3: 2, 5 of a, b, said a
-    assert [one.prediction for one in table] == ["a", "b", "a", "a", "b", "a", "a", "b"]
+    assert [item.prediction for item in table] == ["a", "b", "a", "a", "b", "a", "a", "b"]
     assert page.right == "11100011" and page.scores.accuracy == 5 / 8 and page.texts == 8
     each = [2 / 3, 2 / 3, 1 / 2]
     assert page.by_fold is not None and page.by_fold.folds == 3
@@ -44,9 +44,9 @@ def test_each_text_is_answered_by_the_model_of_its_fold() -> None:
     figures = page.figures()
     assert figures["fold_accuracy_mean"] == page.by_fold.accuracy_mean and figures["fold_folds"] == 3
     # the model of fold 1 was trained on fold 3 alone, texts 2 and 5: fold 2 validates it
-    assert [one.unknown for one in table if one.item in (0, 3, 6)] == ["word0", "word3", "word6"]
+    assert [item.unknown for item in table if item.item in (0, 3, 6)] == ["word0", "word3", "word6"]
     assert folds.known[0] == {"all", "word2", "word5"} and folds.known[2] == {"all", "word1", "word4", "word7"}
-    assert [one.said for one in page.shown] == [one.prediction for one in table]
+    assert [item.said for item in page.shown] == [item.prediction for item in table]
     assert evaluate_classifier(Sure(1), texts, name="x").by_fold is None
 
 
@@ -60,22 +60,22 @@ class Always(MostFrequentTag):
         return 0
 
     def tag(self, sentences: object) -> list[list[str]]:
-        return [[self.tag_of_all] * len(one) for one in sentences]  # type: ignore[attr-defined]
+        return [[self.tag_of_all] * len(sentence) for sentence in sentences]  # type: ignore[attr-defined]
 
     def log_probs(self, sentences: object) -> list[np.ndarray]:
         row = np.where(np.array(self.tags) == self.tag_of_all, 0.9, 0.1)
-        return [np.log(np.tile(row, (len(one), 1))) for one in sentences]  # type: ignore[attr-defined]
+        return [np.log(np.tile(row, (len(sentence), 1))) for sentence in sentences]  # type: ignore[attr-defined]
 
 
 def test_sentences_likewise() -> None:
     sentences = [Tagged(("x", f"y{n}"), ("N", "V")) for n in range(4)] + [Tagged(("x",), ("N",))] * 2
     whole = Folds(sentences, np.array([1, 2, 3, 1, 2, 3]), 3)
-    folds = out_of_fold(whole, [Always("N"), Always("V"), Always("V")], lambda _, one: one.words)
+    folds = out_of_fold(whole, [Always("N"), Always("V"), Always("V")], lambda _, item: item.words)
     table: list[Prediction] = []
     page = evaluate_tagger(Always("N"), sentences, known=(), name="x", folds=folds, table=table)
-    assert [one.prediction for one in table] == ["N", "N", "V", "V", "V", "V", "N", "N", "V", "V"]
+    assert [item.prediction for item in table] == ["N", "N", "V", "V", "V", "V", "N", "N", "V", "V"]
     assert page.scores.accuracy == 0.4 and page.right == [1, 1, 1, 1, 0, 0]
     assert page.by_fold is not None and page.by_fold.accuracy_mean == pytest.approx(
         (1 / 2 + 1 / 3 + 1 / 3) / 3, abs=1e-6
     )
-    assert [one.unknown for one in table] == ["", "y0", "", "y1", "", "y2", "", "y3", "", ""]
+    assert [item.unknown for item in table] == ["", "y0", "", "y1", "", "y2", "", "y3", "", ""]

@@ -28,10 +28,10 @@ def test_principal_components_golden() -> None:
     """Vectors of length 1 around their mean (0, 0, ½): two of them wider apart than the other two."""
     matrix = np.array([[0.8, 0, 0.6], [-0.8, 0, 0.6], [0, 0.6, 0.8], [0, -0.6, 0.8]])
     words = list("abcd")
-    found = word_map(WordVectors(words, matrix.astype(np.float32)), [*words, "a"])
-    assert found.words == words
-    assert np.abs(found.points) == pytest.approx(np.array([[0.8, 0], [0.8, 0], [0, 0.6], [0, 0.6]]), abs=1e-6)
-    assert found.explained == pytest.approx(2 / 2.04, abs=1e-6)  # what is left: 0.1² in each of the four
+    result = word_map(WordVectors(words, matrix.astype(np.float32)), [*words, "a"])
+    assert result.words == words
+    assert np.abs(result.points) == pytest.approx(np.array([[0.8, 0], [0.8, 0], [0, 0.6], [0, 0.6]]), abs=1e-6)
+    assert result.explained == pytest.approx(2 / 2.04, abs=1e-6)  # what is left: 0.1² in each of the four
 
 
 def test_principal_components_parity_with_scikit_learn() -> None:
@@ -41,20 +41,20 @@ def test_principal_components_parity_with_scikit_learn() -> None:
 
 def test_tsne_keeps_clusters_together_and_has_no_chance() -> None:
     matrix, group = blobs()
-    found = points(matrix, "tsne")
-    assert found.shape == (60, 2)
-    distances = np.linalg.norm(found[:, None] - found[None], axis=2) + np.where(np.eye(60), np.inf, 0)
+    result = points(matrix, "tsne")
+    assert result.shape == (60, 2)
+    distances = np.linalg.norm(result[:, None] - result[None], axis=2) + np.where(np.eye(60), np.inf, 0)
     assert (group[distances.argmin(axis=1)] == group).all()
-    assert np.array_equal(found, points(matrix, "tsne"))
+    assert np.array_equal(result, points(matrix, "tsne"))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_word_map(sparse: bool) -> None:
     matrix = np.array([[2, 0], [0, 5], [3, 0.1], [0.1, 1]], dtype=np.float32)
     vectors = WordVectors(["a", "b", "c", "d"], csr_matrix(matrix) if sparse else matrix)
-    found = word_map(vectors, ["a", "c", "b"])
-    assert found.words == ["a", "c", "b"] and found.points.shape == (3, 2)
-    near, far = abs(found.points[0, 0] - found.points[1, 0]), abs(found.points[0, 0] - found.points[2, 0])
+    result = word_map(vectors, ["a", "c", "b"])
+    assert result.words == ["a", "c", "b"] and result.points.shape == (3, 2)
+    near, far = abs(result.points[0, 0] - result.points[1, 0]), abs(result.points[0, 0] - result.points[2, 0])
     assert near < 0.1 < 1 < far  # of length 1, a and c are nearly the same
     with pytest.raises(InputError, match="'e' is not among"):
         word_map(vectors, ["a", "e"])
@@ -80,6 +80,6 @@ def test_umap_that_is_not_installed_is_named() -> None:
 def test_umap_keeps_clusters_together() -> None:
     pytest.importorskip("umap")
     matrix, group = blobs()
-    found = points(matrix, "umap")
-    distances = np.linalg.norm(found[:, None] - found[None], axis=2) + np.where(np.eye(60), np.inf, 0)
+    result = points(matrix, "umap")
+    distances = np.linalg.norm(result[:, None] - result[None], axis=2) + np.where(np.eye(60), np.inf, 0)
     assert (group[distances.argmin(axis=1)] == group).all()

@@ -112,8 +112,8 @@ def test_every_page_declares_metrics_whose_titles_differ() -> None:
     for family in families().values():
         kind: Any = family.page()
         kinds = [kind] if isinstance(kind, type) else []
-        for one in kinds:
-            names = [found.name for found in declared(one) if found.metric.logged]
+        for entry in kinds:
+            names = [result.name for result in declared(entry) if result.metric.logged]
             assert len(set(names)) == len(names), family.name
     assert titles(LanguageModelPage)["perplexity_per_word"] == "perplexity per word"
     assert "parameters" not in titles(LanguageModelPage)

@@ -18,9 +18,9 @@ def drawn(
     rng, (a, b, c) = np.random.default_rng(seed), law
     hard = rng.random(test)
     shares = [a + b * n**-c + rng.normal(0, spread / n**0.5) for n in TEXTS]
-    found = more_labels(TEXTS, np.array([hard > share for share in shares]))
-    assert found is not None
-    return found, float(
+    result = more_labels(TEXTS, np.array([hard > share for share in shares]))
+    assert result is not None
+    return result, float(
         np.mean(hard > a + b * (2.0 * TEXTS[-1]) ** -c + rng.normal(0, spread / (2 * TEXTS[-1]) ** 0.5))
     )
 
@@ -37,19 +37,19 @@ def test_the_law_is_found_where_errors_follow_it() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("law", [(0.1, 2.0, 0.5), (0.05, 0.9, 0.2)])
 def test_the_interval_covers_what_the_law_gives(law: tuple[float, float, float]) -> None:
-    found, reached = zip(*(drawn(seed, law) for seed in range(60)), strict=True)
-    inside = [one.low <= new - one.accuracy <= one.high for one, new in zip(found, reached, strict=True)]
+    result, reached = zip(*(drawn(seed, law) for seed in range(60)), strict=True)
+    inside = [item.low <= new - item.accuracy <= item.high for item, new in zip(result, reached, strict=True)]
     assert sum(inside) >= 50  # of 60
-    assert np.mean([one.high - one.low for one in found]) < 0.15  # and says something
-    assert np.mean([one.accuracy + one.gain for one in found]) == pytest.approx(np.mean(reached), abs=0.012)
-    assert all(one.low <= one.high and one.texts == 1000 for one in found)
-    assert [(one.texts, one.models) for one in found[0].points] == [(125, 3), (250, 3), (500, 2), (1000, 1)]
-    assert found[0].accuracy == found[0].points[-1].accuracy
+    assert np.mean([item.high - item.low for item in result]) < 0.15  # and says something
+    assert np.mean([item.accuracy + item.gain for item in result]) == pytest.approx(np.mean(reached), abs=0.012)
+    assert all(item.low <= item.high and item.texts == 1000 for item in result)
+    assert [(point.texts, point.models) for point in result[0].points] == [(125, 3), (250, 3), (500, 2), (1000, 1)]
+    assert result[0].accuracy == result[0].points[-1].accuracy
 
 
 def test_a_curve_that_is_flat_promises_nothing() -> None:
-    found = [drawn(seed, (0.2, 0.0, 0.5))[0] for seed in range(20)]
-    assert sum(one.low > 0 for one in found) <= 1 and abs(np.mean([one.gain for one in found])) < 0.01
+    result = [drawn(seed, (0.2, 0.0, 0.5))[0] for seed in range(20)]
+    assert sum(item.low > 0 for item in result) <= 1 and abs(np.mean([item.gain for item in result])) < 0.01
 
 
 def test_too_few_points_give_no_curve() -> None:
@@ -57,14 +57,14 @@ def test_too_few_points_give_no_curve() -> None:
     assert more_labels([50, 100], right[:2]) is None  # two numbers of texts are no curve
     assert more_labels([8, 16, 32], right) is None
     assert more_labels([16, 32, 64], right[:, :0]) is None
-    found = more_labels([16, 32, 64], right)
-    assert found is not None and (found.gain, found.low) == (0.0, 0.0)
+    result = more_labels([16, 32, 64], right)
+    assert result is not None and (result.gain, result.low) == (0.0, 0.0)
 
 
 def test_accuracy_at_chance_level_predicts_no_gain() -> None:
     right = np.random.default_rng(0).random((9, 400)) < 0.53
-    found = [more_labels(TEXTS, right, chance) for chance in (0.5, 0.3)]
-    assert [one is not None and one.learnt for one in found] == [False, True]
+    result = [more_labels(TEXTS, right, chance) for chance in (0.5, 0.3)]
+    assert [item is not None and item.learnt for item in result] == [False, True]
     shares = np.array([0.5] * 3 + [0.4] * 3 + [0.3] * 2 + [0.25])  # at first it learns nothing: no part of the law
     hard = np.random.default_rng(0).random(4000)
     late = more_labels(TEXTS, hard > shares[:, None], chance=0.5)

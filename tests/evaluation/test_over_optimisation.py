@@ -41,14 +41,14 @@ def test_points_of_a_curve_give_it_back(form: str, start: float | None) -> None:
     """With the start known, and with it fitted."""
     true = RewardFit(form, 0.5, 0.2, 0.3, 0.0)  # type: ignore[arg-type]
     d = np.linspace(0.0, 3.0, 12)
-    fit = fit_reward(list(d**2), [true.reward(one) for one in d], form, start=start)  # type: ignore[arg-type]
+    fit = fit_reward(list(d**2), [true.reward(item) for item in d], form, start=start)  # type: ignore[arg-type]
     assert fit is not None
     assert (fit.alpha, fit.beta, fit.start) == pytest.approx((0.5, 0.2, 0.3))
     assert fit.reward(0.0) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("form", ["best_of_n", "rl"])
-def test_the_peak_is_the_highest_place(form: str) -> None:
+def test_the_peak_is_the_highest_position(form: str) -> None:
     """A search over d finds none higher."""
     fit = RewardFit(form, 0.7, 0.4, 0.1, 0.0)  # type: ignore[arg-type]
     assert fit.peak is not None

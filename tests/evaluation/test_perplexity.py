@@ -77,14 +77,14 @@ def test_golden_perplexity_by_position_in_the_document():
         def log_probs(self, tokens):
             return torch.where(tokens == BOS, 0.0, -tokens.double())  # a token of id n costs n nats
 
-    three, one = [BOS, 4, EOS, BOS, 5, 6, EOS, BOS, 7, EOS], [BOS, 8, EOS]
+    three, item = [BOS, 4, EOS, BOS, 5, 6, EOS, BOS, 7, EOS], [BOS, 8, EOS]
     words = [4, 3, 2, *[0] * (len(POSITIONS) - 3)]
     known = [-2.0, -3.0, -1.0, *[0.0] * (len(POSITIONS) - 3)]
     costs = [4 + 8 + 2 * EOS, 5 + 6 + EOS, 7 + EOS]
     for batch_tokens in (1, 10**6):
-        found = score(
+        positions = score(
             ByToken(9),
-            stream(three, one),
+            stream(three, item),
             words=9,
             characters=9,
             bytes=9,
@@ -92,16 +92,16 @@ def test_golden_perplexity_by_position_in_the_document():
             log_prob_by_position=known,
             batch_tokens=batch_tokens,
         ).positions
-        assert [(one.first, one.last, one.words) for one in found] == [(1, 1, 4), (2, 2, 3), (3, 4, 2)]
-        assert [one.perplexity for one in found] == pytest.approx(
+        assert [(entry.first, entry.last, entry.words) for entry in positions] == [(1, 1, 4), (2, 2, 3), (3, 4, 2)]
+        assert [entry.perplexity for entry in positions] == pytest.approx(
             [math.exp(c / w) for c, w in zip(costs, words, strict=False)]
         )
-        assert [one.floor for one in found] == pytest.approx([math.exp(2 / 4), math.e, math.exp(1 / 2)])
+        assert [entry.floor for entry in positions] == pytest.approx([math.exp(2 / 4), math.e, math.exp(1 / 2)])
     unknown = score(
         Uniform(10, impossible=5), stream(three), words=9, characters=9, bytes=9, words_by_position=words
     ).positions
-    assert [one.perplexity is None for one in unknown] == [False, True, False]
-    assert {one.floor for one in unknown} == {None}
+    assert [entry.perplexity is None for entry in unknown] == [False, True, False]
+    assert {entry.floor for entry in unknown} == {None}
 
 
 def test_golden_perplexity_of_given_losses():

@@ -57,11 +57,11 @@ def test_rows_of_a_classifier_are_those_of_its_page() -> None:
     table: list[Prediction] = []
     model = Says([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], "ab")
     page = evaluate_classifier(model, test, name="x", known={"0", "1", "2", "word"}, table=table)
-    assert [one.prediction for one in table] == ["a", "b", "a"] and [one.item for one in table] == [0, 1, 2]
-    assert [one.id for one in table] == ["r0", "r1", "r2"]
-    assert "".join("01"[bool(one.right)] for one in table) == page.right
-    assert [one.probability for one in table] == [0.9, 0.8, 0.6] and {one.unknown for one in table} == {"new"}
-    assert np.mean([one.loss for one in table]) == pytest.approx(page.scores.cross_entropy, abs=1e-6)
+    assert [item.prediction for item in table] == ["a", "b", "a"] and [item.item for item in table] == [0, 1, 2]
+    assert [item.id for item in table] == ["r0", "r1", "r2"]
+    assert "".join("01"[bool(item.right)] for item in table) == page.right
+    assert [item.probability for item in table] == [0.9, 0.8, 0.6] and {item.unknown for item in table} == {"new"}
+    assert np.mean([item.loss for item in table]) == pytest.approx(page.scores.cross_entropy, abs=1e-6)
 
 
 RAW = [Example("A film, dull.", label="a"), Example("Good film.", label="b"), Example("Disappointed!", label="a")]
@@ -77,7 +77,7 @@ def test_unknown_words_of_raw_text_are_those_that_the_classifier_has_not_read(
         model = kind(kind.Config(), ["a", "b"])
         model.fit(RAW, RAW)
     split = splitter_of("apart")  # for a model that reads no words: as the text's conventions cut it
-    known = {word for one in [*RAW, Example('0 "disappointed', label="b")] for word in model.words(one, split)}
+    known = {word for item in [*RAW, Example('0 "disappointed', label="b")] for word in model.words(item, split)}
     table: list[Prediction] = []
     evaluate_classifier(model, test, name="x", known=known, split=split, table=table)
     assert table[0].unknown == unknown
@@ -96,16 +96,18 @@ def test_rows_of_a_tagger_are_its_words() -> None:
     tagger = HMM(HMM.Config(), ["D", "N", "V"])
     tagger.fit(train, tag_ids(train, tagger.tags))
     test = [Tagged(("the", "bird"), ("D", "V"), id="a.conll:1"), Tagged(("a", "dog", "sleeps"), ("D", "N", "V"))]
-    known = {word for one in train for word in one.words}
+    known = {word for item in train for word in item.words}
     table: list[Prediction] = []
     page = evaluate_tagger(tagger, test, known=known, name="hmm", table=table)
-    assert [(one.item, one.text, one.truth) for one in table] == [
-        (item, word, tag) for item, one in enumerate(test) for word, tag in zip(one.words, one.tags or (), strict=True)
+    assert [(item.item, item.text, item.truth) for item in table] == [
+        (item, word, tag)
+        for item, entry in enumerate(test)
+        for word, tag in zip(entry.words, entry.tags or (), strict=True)
     ]
-    assert [one.unknown for one in table] == ["", "bird", "", "", ""]
-    assert [one.id for one in table] == ["a.conll:1", "a.conll:1", "", "", ""]
-    assert sum(bool(one.right) for one in table) == sum(page.right)
-    assert np.mean([one.loss for one in table]) == pytest.approx(page.scores.cross_entropy, abs=1e-5)
+    assert [item.unknown for item in table] == ["", "bird", "", "", ""]
+    assert [item.id for item in table] == ["a.conll:1", "a.conll:1", "", "", ""]
+    assert sum(bool(item.right) for item in table) == sum(page.right)
+    assert np.mean([item.loss for item in table]) == pytest.approx(page.scores.cross_entropy, abs=1e-5)
 
 
 class Falling(LanguageModel):
@@ -131,29 +133,34 @@ class Falling(LanguageModel):
 def test_lines_of_a_text_come_in_its_order_with_their_losses() -> None:
     """Documents are scored by length, the longest first, in batches; the lines are those of the text all the same."""
     documents = [[BOS, 4, EOS], [BOS, 5, UNK, EOS, BOS, 6, 7, 8, EOS], [], [BOS, 9, EOS, BOS, EOS]]
-    ids = np.array([one for document in documents for one in document], dtype=np.int32)
+    ids = np.array([item for document in documents for item in document], dtype=np.int32)
     text = TokenStream(ids, np.cumsum([0, *map(len, documents)]))
     for batch_tokens in (4, 1000):
         lines: list[LineLoss] = []
-        found = score(Falling(), text, words=9, characters=9, bytes=9, batch_tokens=batch_tokens, lines=lines)
+        result = score(Falling(), text, words=9, characters=9, bytes=9, batch_tokens=batch_tokens, lines=lines)
         assert [line.ids.tolist() for line in lines] == [[4], [5, UNK], [6, 7, 8], [9], []]
         assert [line.loss for line in lines] == [4 + EOS, 5 + UNK + EOS, 21 + EOS, 9 + EOS, EOS]
-        assert sum(line.loss for line in lines) == pytest.approx(found.nll_nats)
+        assert sum(line.loss for line in lines) == pytest.approx(result.nll_nats)
 
 
 def rows(rights: str, items: Sequence[int] | None = None) -> list[Prediction]:
     return [
-        Prediction(number if items is None else items[number], f"t{number}", "x", one, right=one == "1")
-        for number, one in enumerate(rights)
+        Prediction(number if items is None else items[number], f"t{number}", "x", right, right=right == "1")
+        for number, right in enumerate(rights)
     ]
 
 
 def test_golden_comparison_by_right_and_wrong() -> None:
-    found = compare(rows("1111100000"), rows("1100010000"), ("a", "b"))
-    assert (found.both, found.first_only, found.second_only, found.neither) == (2, 3, 1, 4)
-    assert found.means == (0.5, 0.3) and found.measure == "share right"
-    assert found.test == "McNemar's exact test" and found.p == pytest.approx(binomtest(1, 4).pvalue)
-    assert [(one.first.text, one.better) for one in found.differences] == [("t2", 0), ("t3", 0), ("t4", 0), ("t5", 1)]
+    result = compare(rows("1111100000"), rows("1100010000"), ("a", "b"))
+    assert (result.both, result.first_only, result.second_only, result.neither) == (2, 3, 1, 4)
+    assert result.means == (0.5, 0.3) and result.measure == "share right"
+    assert result.test == "McNemar's exact test" and result.p == pytest.approx(binomtest(1, 4).pvalue)
+    assert [(difference.first.text, difference.better) for difference in result.differences] == [
+        ("t2", 0),
+        ("t3", 0),
+        ("t4", 0),
+        ("t5", 1),
+    ]
 
 
 def test_words_of_one_sentence_are_no_items_of_their_own() -> None:
@@ -171,11 +178,11 @@ SENTENCES = [number // 5 for number in range(40)]
 
 def test_lines_are_compared_by_their_losses() -> None:
     first = [Prediction(n, f"t{n}", "", "", loss=loss) for n, loss in enumerate([1.0, 2.0, 3.0])]
-    second = [one._replace(loss=loss) for one, loss in zip(first, [2.0, 2.0, 1.0], strict=True)]
-    found = compare(first, second, ("a", "b"))
-    assert found.measure == "loss, nats" and list(found.means) == pytest.approx([2.0, 5 / 3])
-    assert (found.first_only, found.second_only) == (1, 1)
-    assert [(one.first.text, one.better) for one in found.differences] == [("t2", 1), ("t0", 0)]
+    second = [item._replace(loss=loss) for item, loss in zip(first, [2.0, 2.0, 1.0], strict=True)]
+    result = compare(first, second, ("a", "b"))
+    assert result.measure == "loss, nats" and list(result.means) == pytest.approx([2.0, 5 / 3])
+    assert (result.first_only, result.second_only) == (1, 1)
+    assert [(difference.first.text, difference.better) for difference in result.differences] == [("t2", 1), ("t0", 0)]
 
 
 def test_other_items_are_refused() -> None:

@@ -56,15 +56,15 @@ class ByHand(LanguageModel):
             words = [TOKENIZER.name(token) for token in ids]
             for index, word in enumerate(words):
                 if not word.startswith("<"):
-                    before = [one for one in words[:index] if not one.startswith("<")]
+                    before = [word for word in words[:index] if not word.startswith("<")]
                     scores[row, index] = math.log(self.probability(word, before))
         return scores
 
     def next_log_probs(self, prefix: torch.Tensor) -> torch.Tensor:
         words = torch.tensor([[*row, token] for row in prefix.tolist() for token in range(self.vocab_size)])
-        found = self.log_probs(words)[:, -1].view(len(prefix), self.vocab_size)
-        found[:, :4] = -math.inf  # the specials
-        return found
+        result = self.log_probs(words)[:, -1].view(len(prefix), self.vocab_size)
+        result[:, :4] = -math.inf  # the specials
+        return result
 
     def number_of_parameters(self) -> int:
         return 0
@@ -80,33 +80,33 @@ def prompter(model: LanguageModel | None = None, **form: Any) -> Prompter:
 
 def test_golden_sum_and_calibrated() -> None:
     """P(good | …) = 0.5 and P(bad | …) = 0.3; announced by "it was" alone 0.6 and 0.2: good leads, bad has gained."""
-    found = prompter(scorings=["sum", "calibrated"]).scores([REVIEW])
-    assert found["sum"][0] == pytest.approx([math.log(0.5), math.log(0.3)], abs=1e-6)
-    assert found["calibrated"][0] == pytest.approx([math.log(0.5 / 0.6), math.log(0.3 / 0.2)], abs=1e-6)
-    assert found["calibrated"][0] == pytest.approx([-0.1823216, 0.4054651], abs=1e-6)
+    scores = prompter(scorings=["sum", "calibrated"]).scores([REVIEW])
+    assert scores["sum"][0] == pytest.approx([math.log(0.5), math.log(0.3)], abs=1e-6)
+    assert scores["calibrated"][0] == pytest.approx([math.log(0.5 / 0.6), math.log(0.3 / 0.2)], abs=1e-6)
+    assert scores["calibrated"][0] == pytest.approx([-0.1823216, 0.4054651], abs=1e-6)
 
 
 def test_golden_the_option_that_scores_best_is_chosen_whichever_is_right() -> None:
     """By sum good leads, calibrated bad does: of an item whose right one is bad, and of one whose right one is good."""
-    found = prompter(scorings=["sum", "calibrated"]).measure([REVIEW, REVIEW._replace(right=0)], [[]], 0)
-    assert found.right["sum"].tolist() == [[0.0, 1.0]]
-    assert found.right["calibrated"].tolist() == [[1.0, 0.0]]
+    result = prompter(scorings=["sum", "calibrated"]).measure([REVIEW, REVIEW._replace(right=0)], [[]], 0)
+    assert result.right["sum"].tolist() == [[0.0, 1.0]]
+    assert result.right["calibrated"].tolist() == [[1.0, 0.0]]
 
 
 def test_golden_contextual() -> None:
     """After an example that shows "good": 0.8 and 0.1; the same example with N/A in the item's place: 0.8 and 0.05."""
     example = Item({"text": "the book was fine"}, ("good", "bad"), 0)
-    found = prompter(scorings=["contextual", "sum"]).scores([REVIEW], [example])
-    assert found["sum"][0] == pytest.approx([math.log(0.8), math.log(0.1)], abs=1e-6)
-    assert found["contextual"][0] == pytest.approx([0.0, math.log(2)], abs=1e-6)
+    scores = prompter(scorings=["contextual", "sum"]).scores([REVIEW], [example])
+    assert scores["sum"][0] == pytest.approx([math.log(0.8), math.log(0.1)], abs=1e-6)
+    assert scores["contextual"][0] == pytest.approx([0.0, math.log(2)], abs=1e-6)
 
 
 def test_golden_per_token() -> None:
     """ "very bad" has 0.4 · 0.9 = 0.36 against 0.5 for "good", but √0.36 = 0.6 a token."""
     item = REVIEW._replace(options=("good", "very bad"))
-    found = prompter(scorings=["sum", "per_token"]).scores([item])
-    assert found["sum"][0] == pytest.approx([math.log(0.5), math.log(0.36)], abs=1e-6)
-    assert found["per_token"][0] == pytest.approx([math.log(0.5), math.log(0.6)], abs=1e-6)
+    scores = prompter(scorings=["sum", "per_token"]).scores([item])
+    assert scores["sum"][0] == pytest.approx([math.log(0.5), math.log(0.36)], abs=1e-6)
+    assert scores["per_token"][0] == pytest.approx([math.log(0.5), math.log(0.6)], abs=1e-6)
 
 
 def test_golden_generated() -> None:
@@ -118,9 +118,9 @@ def test_golden_generated() -> None:
 
 def test_an_answer_before_its_text_is_scored_with_the_text() -> None:
     """A noisy channel: all that stands behind the answer counts, and only that."""
-    found = prompter(template="it was {answer} {text}").scores([REVIEW])
+    scores = prompter(template="it was {answer} {text}").scores([REVIEW])
     # P(good) = 0.6, P(bad) = 0.2; then four words of 0.1 each
-    assert found["sum"][0] == pytest.approx([math.log(0.6 * 1e-4), math.log(0.2 * 1e-4)], abs=1e-5)
+    assert scores["sum"][0] == pytest.approx([math.log(0.6 * 1e-4), math.log(0.2 * 1e-4)], abs=1e-5)
 
 
 def test_what_prompts_render_to() -> None:
@@ -171,8 +171,8 @@ def test_parity_of_texts_cut_line_by_line_with_texts_cut_as_wholes() -> None:
     model = GPT(GPTConfig(context=128, width=16, layers=1, heads=2), tokenizer.vocab_size).eval()
     form = PromptFormat(template="{text} it was {answer} .", score_end=True)
     examples = [Item({"text": "the book was fine"}, ("good", "bad"), 0)] * 2
-    (found,) = Prompter(model, tokenizer, form).scores([REVIEW], examples)["sum"]
-    for option, value in zip(REVIEW.options, found, strict=True):
+    (result,) = Prompter(model, tokenizer, form).scores([REVIEW], examples)["sum"]
+    for option, value in zip(REVIEW.options, result, strict=True):
         lines = ["the book was fine it was good ."] * 2 + [f"the film was dull it was {option} ."]
         ids = [token for line in lines for token in (2, *tokenizer.encode(line).tolist(), 3)]
         context = 2 * (len(tokenizer.encode(lines[0])) + 2) + 1 + len(tokenizer.encode("the film was dull it was"))
@@ -194,9 +194,9 @@ def test_levels() -> None:
 def test_the_interval_is_over_orders_and_items() -> None:
     """Rows that differ widen it; with one row it is the items' own."""
     random = np.random.default_rng(0)
-    one = (random.random((1, 200)) < 0.7).astype(float)
-    low, high = crossed_interval(one)
-    assert low < one.mean() < high and (high - low) / 2 == pytest.approx(1.96 * np.sqrt(0.21 / 200), rel=0.15)
+    item = (random.random((1, 200)) < 0.7).astype(float)
+    low, high = crossed_interval(item)
+    assert low < item.mean() < high and (high - low) / 2 == pytest.approx(1.96 * np.sqrt(0.21 / 200), rel=0.15)
     interval = crossed_interval(np.stack([np.zeros(200), np.ones(200)]))
     assert interval == (0.0, 1.0)
 

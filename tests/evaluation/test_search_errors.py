@@ -72,36 +72,36 @@ SENTENCES = [
 
 
 def test_golden_probabilities_of_references() -> None:
-    found = reference_log_probs(Misleading(), [(s.source, s.target) for s in SENTENCES])
-    assert np.exp(found) == pytest.approx([0.36, 0.20, 0.036], abs=1e-6)
+    result = reference_log_probs(Misleading(), [(s.source, s.target) for s in SENTENCES])
+    assert np.exp(result) == pytest.approx([0.36, 0.20, 0.036], abs=1e-6)
     with pytest.raises(InputError, match=r"reference 0: BOS … EOS with ids in 0\.\.5"):
         reference_log_probs(Misleading(), [(SENTENCES[0].source, np.array([BOS, 77, EOS]))])
 
 
 def test_golden_the_division(tokenizer: Tokenizer) -> None:
     model, config = Misleading(), BeamConfig(width=1, max_length=1)
-    found = [hypotheses[0] for hypotheses in translate(model, [s.source for s in SENTENCES], config)]
-    outputs = [tokenizer.decode(hypothesis.tokens) for hypothesis in found]
+    result = [hypotheses[0] for hypotheses in translate(model, [s.source for s in SENTENCES], config)]
+    outputs = [tokenizer.decode(hypothesis.tokens) for hypothesis in result]
     assert outputs == ["a", "a", "a"]
     log_probs = reference_log_probs(model, [(s.source, s.target) for s in SENTENCES])
-    errors = find_search_errors(outputs, found, SENTENCES, log_probs, config)
+    errors = find_search_errors(outputs, result, SENTENCES, log_probs, config)
     assert (errors.sentences, errors.wrong, errors.search, errors.model) == (3, 2, 1, 1)
     assert errors.share == 0.5
 
 
 def test_golden_both_sides_are_normalised_alike() -> None:
     """−2.0 for 2 tokens against −3.2 for 4: the longer reference wins at α = 0.7 and loses at α = 0."""
-    found, reference = [Hypothesis([A], -2.0, 0.0)], [sentence(A, A, A, reference="a a a")]
+    result, reference = [Hypothesis([A], -2.0, 0.0)], [sentence(A, A, A, reference="a a a")]
     for alpha, search in ((0.0, 0), (0.7, 1), (1.0, 1)):
-        errors = find_search_errors(["a"], found, reference, np.array([-3.2]), BeamConfig(alpha=alpha))
+        errors = find_search_errors(["a"], result, reference, np.array([-3.2]), BeamConfig(alpha=alpha))
         assert (errors.search, errors.model) == (search, 1 - search)
-    same = find_search_errors(["a"], found, [sentence(A, reference="b")], np.array([-2.0]), BeamConfig())
+    same = find_search_errors(["a"], result, [sentence(A, reference="b")], np.array([-2.0]), BeamConfig())
     assert (same.search, same.model) == (0, 1)  # of equal scores none is better: no fault of the search
 
 
 def test_nothing_wrong_has_no_share() -> None:
-    found = [Hypothesis([A], -1.0, -1.0)]
-    errors = find_search_errors(["a"], found, [sentence(A, reference="a")], np.array([-1.0]), BeamConfig())
+    result = [Hypothesis([A], -1.0, -1.0)]
+    errors = find_search_errors(["a"], result, [sentence(A, reference="a")], np.array([-1.0]), BeamConfig())
     assert errors.share is None
     assert errors.model_dump() == {"sentences": 1, "wrong": 0, "search": 0, "model": 0, "share": None}
 

@@ -43,25 +43,33 @@ def test_a_page_alone_is_as_it_is() -> None:
 
 def test_perplexity_by_position_is_a_mean_over_the_seeds() -> None:
     pages = [LanguageModelPage.model_validate(language_model("lstm", "LSTM", value, 9)) for value in (30.0, 34.0)]
-    found = joined(pages).scores.positions
-    assert [one.perplexity for one in found] == [33.0, 32.0, 31.0]  # 1 more, as many, 1 less than of the whole text
-    assert [(one.first, one.last, one.words) for one in found] == [(1, 1, 30_000), (2, 2, 30_000), (3, 4, 38_412)]
+    positions = joined(pages).scores.positions
+    assert [item.perplexity for item in positions] == [
+        33.0,
+        32.0,
+        31.0,
+    ]  # 1 more, as many, 1 less than of the whole text
+    assert [(item.first, item.last, item.words) for item in positions] == [
+        (1, 1, 30_000),
+        (2, 2, 30_000),
+        (3, 4, 38_412),
+    ]
 
 
 def test_golden_means_and_intervals() -> None:
     """0.80, 0.83, 0.86: s = 0.03, e = 4.302653 · 0.03 / √3; the interval is of both, √(0.03² + e²)."""
     pages = [classifier(value) for value in (0.80, 0.83, 0.86)]
-    found = joined(pages)
+    result = joined(pages)
     e = T3 * 0.03 / 3**0.5
-    assert found.seeds == 3 and found.scores.accuracy == pytest.approx(0.83)
-    assert found.scores.macro_f1 == pytest.approx(0.73) and found.scores.cross_entropy == 0.5
-    low, high = found.scores.accuracy_interval or (0, 0)
+    assert result.seeds == 3 and result.scores.accuracy == pytest.approx(0.83)
+    assert result.scores.macro_f1 == pytest.approx(0.73) and result.scores.cross_entropy == 0.5
+    low, high = result.scores.accuracy_interval or (0, 0)
     assert high - 0.83 == pytest.approx((0.03**2 + e**2) ** 0.5, abs=1e-5) == 0.83 - low
-    assert found.spread["accuracy"] == pytest.approx(e, abs=1e-5) and found.spread["cross_entropy"] == 0
-    assert found.below_best == pytest.approx(0.12)
-    assert (found.right, found.per_label, found.parameters) == (pages[0].right, pages[0].per_label, 100)
-    assert "accuracy_interval" not in found.spread
-    assert ClassifierPage.model_validate(found.model_dump(mode="json")) == found
+    assert result.spread["accuracy"] == pytest.approx(e, abs=1e-5) and result.spread["cross_entropy"] == 0
+    assert result.below_best == pytest.approx(0.12)
+    assert (result.right, result.per_label, result.parameters) == (pages[0].right, pages[0].per_label, 100)
+    assert "accuracy_interval" not in result.spread
+    assert ClassifierPage.model_validate(result.model_dump(mode="json")) == result
 
 
 def test_uncertainty_is_of_student() -> None:
@@ -72,9 +80,9 @@ def test_uncertainty_is_of_student() -> None:
 def test_figures_missing_for_some_seeds_are_those_of_the_first() -> None:
     pages = [classifier(0.8), classifier(0.9)]
     without = pages[1].model_copy(update={"scores": pages[1].scores.model_copy(update={"accuracy_interval": None})})
-    found = joined([pages[0], without])
-    assert found.scores.accuracy == pytest.approx(0.85)
-    assert found.scores.accuracy_interval == pages[0].scores.accuracy_interval
+    result = joined([pages[0], without])
+    assert result.scores.accuracy == pytest.approx(0.85)
+    assert result.scores.accuracy_interval == pages[0].scores.accuracy_interval
 
 
 def models(page: type[BaseModel]) -> Iterator[type[BaseModel]]:
@@ -82,10 +90,10 @@ def models(page: type[BaseModel]) -> Iterator[type[BaseModel]]:
     yield page
     for field in page.model_fields.values():
         inner = [field.annotation, *get_args(field.annotation)]
-        inner += [deeper for one in inner for deeper in get_args(one)]
-        for one in inner:
-            if isinstance(one, type) and issubclass(one, BaseModel):
-                yield from models(one)
+        inner += [deeper for item in inner for deeper in get_args(item)]
+        for item in inner:
+            if isinstance(item, type) and issubclass(item, BaseModel):
+                yield from models(item)
 
 
 @pytest.mark.parametrize("family", families())
@@ -122,25 +130,25 @@ def test_pairs_are_tested_by_the_first_training_and_the_report_says_so() -> None
     pages = [classifier(value).model_copy(update={"right": "1" * 400 + "0" * 100}) for value in (0.8, 0.86)]
     other = classifier(0.9, name="logistic").model_copy(update={"right": "1" * 450 + "0" * 50})
     for first, tested in ((joined(pages), True), (pages[0], False)):
-        found = paired([Entry(first), Entry(other)], lambda page: page.scores.accuracy)
-        assert found and found.seeds is tested
+        result = paired([Entry(first), Entry(other)], lambda page: page.scores.accuracy)
+        assert result and result.seeds is tested
 
 
 def test_figures_without_a_test_interval_have_that_of_the_seeds() -> None:
     pages = [entry("lm", language_model("gpt", "GPT", value, 1000)).page for value in (20.0, 21.0)]
-    found = joined(pages)
-    assert isinstance(found, LanguageModelPage) and found.scores.perplexity_per_word == 20.5
+    result = joined(pages)
+    assert isinstance(result, LanguageModelPage) and result.scores.perplexity_per_word == 20.5
     e = t.ppf(0.975, 1) * 0.5
-    assert f"20.50 ± {e:.2f}" in (text := table_of(found, family="lm"))
+    assert f"20.50 ± {e:.2f}" in (text := table_of(result, family="lm"))
     assert "±: 95 % interval over 2 seeds;" in text and "test texts" not in text
     assert "±" not in table_of(pages[0], family="lm")
 
 
 def test_every_declared_interval_is_known_as_one() -> None:
     titles = {
-        one.metric.title: one.interval
+        item.metric.title: item.interval
         for family in families().values()
-        for one in declared(family.page())
-        if "±" in one.metric.title
+        for item in declared(family.page())
+        if "±" in item.metric.title
     }
     assert len(titles) >= 4 and all(titles.values())

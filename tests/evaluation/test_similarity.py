@@ -35,11 +35,11 @@ def test_figures_by_hand_golden(tmp_path: Path) -> None:
         "# word word score\nzero\ta\t9\nzero b 7.5\nZero\tc\t8\nzero\td\t0\nzero\tother\t5\n", encoding="utf-8"
     )
     figures = evaluate_similarity(fan(), path)
-    (found,) = figures.sets
-    assert found.interval is not None
-    low, high = found.interval
+    (result,) = figures.sets
+    assert result.interval is not None
+    low, high = result.interval
     assert -1 <= low < 0.8 < high <= 1
-    assert found.model_dump(exclude={"interval"}) == {
+    assert result.model_dump(exclude={"interval"}) == {
         "name": "pairs",
         "spearman": 0.8,
         "pairs": 5,
@@ -67,11 +67,11 @@ def test_the_measure_decides_the_ranks(tmp_path: Path) -> None:
     path.write_text("a\tlong\t3\na\tnear\t2\na\taside\t1\n", encoding="utf-8")
     matrix = np.array([[1, 0], [9, 1], [1, 0.2], [0.4, 0.4]], dtype=np.float32)
     vectors = WordVectors(["a", "long", "near", "aside"], matrix)
-    found = {
+    result = {
         measure: evaluate_similarity(vectors, path, measure=measure).sets[0].spearman
         for measure in ("cosine", "dot", "euclidean")
     }
-    assert found == {"cosine": 1.0, "dot": 1.0, "euclidean": -0.5}  # the long vector is far, though it points alike
+    assert result == {"cosine": 1.0, "dot": 1.0, "euclidean": -0.5}  # the long vector is far, though it points alike
 
 
 @pytest.mark.real

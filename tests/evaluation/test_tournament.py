@@ -28,12 +28,12 @@ def test_golden_first_step_of_mm() -> None:
     assert p == pytest.approx(np.array([7 / 4, 1.0, 1 / 4]) / mean)
 
 
-def test_strengths_are_given_back() -> None:
+def test_strengths_are_recovered() -> None:
     """Where each wins as often as the model says: p = 4, 2, 1."""
     p = np.array([4.0, 2.0, 1.0])
     wins = 60 * p[:, None] / (p[:, None] + p[None, :])
-    found = bradley_terry(wins, prior=0.0)
-    assert found / found[2] == pytest.approx(p, rel=1e-6)
+    result = bradley_terry(wins, prior=0.0)
+    assert result / result[2] == pytest.approx(p, rel=1e-6)
 
 
 def test_parity_with_the_likelihood_maximised_by_scipy() -> None:
@@ -55,14 +55,14 @@ def test_a_rung_that_always_wins_does_not_diverge() -> None:
     assert first.rating - second.rating == pytest.approx(400 * np.log10(101), abs=1e-2)
     assert first.interval == (first.rating, first.rating)  # whichever prompts are drawn
     three = tournament([[1.0] * 50, [0.5] * 50, [0.0] * 50])
-    assert three[0].rating > three[1].rating > three[2].rating and np.isfinite([one.rating for one in three]).all()
+    assert three[0].rating > three[1].rating > three[2].rating and np.isfinite([item.rating for item in three]).all()
 
 
 def test_draws_are_half_a_win() -> None:
     """Equal answers: every rate is a half, every rating the mean."""
-    for one in tournament([[0.2, 0.7, 1.0]] * 3):
-        assert one.rating == MEAN and one.interval == (MEAN, MEAN)
-        assert [win for win in one.wins if win is not None] == [0.5, 0.5]
+    for item in tournament([[0.2, 0.7, 1.0]] * 3):
+        assert item.rating == MEAN and item.interval == (MEAN, MEAN)
+        assert [win for win in item.wins if win is not None] == [0.5, 0.5]
     first, _ = tournament([[1.0, 0.5, 0.0, 0.5], [0.0, 0.5, 0.0, 0.5]])
     assert first.wins[1] == 0.625  # 1 + ½ + ½ + ½ of 4
 
@@ -76,8 +76,8 @@ def test_intervals_hold_what_was_found_and_narrow_with_prompts() -> None:
     """And win rates of a pair add up to one."""
     rng = np.random.default_rng(0)
     few, many = (tournament(ahead(rng.random((2, n)))) for n in (40, 1600))
-    for one in (*few, *many):
-        assert one.interval[0] <= one.rating <= one.interval[1]
+    for item in (*few, *many):
+        assert item.interval[0] <= item.rating <= item.interval[1]
     assert few[0].interval[1] - few[0].interval[0] > 4 * (many[0].interval[1] - many[0].interval[0])
     assert (few[0].wins[1] or 0) + (few[1].wins[0] or 0) == pytest.approx(1.0)
     assert few == tournament(ahead(np.random.default_rng(0).random((2, 40))))  # the same every time

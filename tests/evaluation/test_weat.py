@@ -35,13 +35,13 @@ def plane() -> WordVectors:
 def test_figures_by_hand_golden(tmp_path: Path) -> None:
     path = tmp_path / "tests.txt"
     path.write_text(TEXT, encoding="utf-8")
-    (found,) = evaluate_weat(plane(), path)["tests"]
+    (result,) = evaluate_weat(plane(), path)["tests"]
     # s = cos(·, a) − cos(·, b): .2, −.2 and −1, −1.4; means 0 and −1.2; sum of squares about −.6: .64 .16 .16 .64
-    assert found["effect_size"] == pytest.approx(1.2 / np.sqrt(1.6 / 3), abs=1e-6)
-    assert found["p_value"] == pytest.approx(1 / 6, abs=1e-6) and found["exact"] is True
-    assert [entry["covered"] for entry in found["sets"]] == [2, 2, 1, 1]
-    assert found["coverage"] == pytest.approx(6 / 7, abs=1e-6)
-    json.dumps(found)
+    assert result["effect_size"] == pytest.approx(1.2 / np.sqrt(1.6 / 3), abs=1e-6)
+    assert result["p_value"] == pytest.approx(1 / 6, abs=1e-6) and result["exact"] is True
+    assert [entry["covered"] for entry in result["sets"]] == [2, 2, 1, 1]
+    assert result["coverage"] == pytest.approx(6 / 7, abs=1e-6)
+    json.dumps(result)
 
 
 def test_associations_of_rounding_errors_are_none() -> None:
@@ -50,8 +50,8 @@ def test_associations_of_rounding_errors_are_none() -> None:
         [[1, 0, 0], [-1, 0, 0], *([side * 4e-9, 1, height] for side in (1, 2, -1, -2) for height in (0, 1))]
     )
     vectors = WordVectors([str(row) for row in range(10)], rows.astype(np.float32))
-    found = weat(vectors, np.arange(2, 6), np.arange(6, 10), np.array([0]), np.array([1]))
-    assert found == {"effect_size": None, "p_value": None, "exact": None}
+    result = weat(vectors, np.arange(2, 6), np.arange(6, 10), np.array([0]), np.array([1]))
+    assert result == {"effect_size": None, "p_value": None, "exact": None}
     seen = WordVectors(vectors.words, np.concatenate([rows[:2], rows[2:] * [1e6, 1, 1]]).astype(np.float32))
     assert (weat(seen, np.arange(2, 6), np.arange(6, 10), np.array([0]), np.array([1]))["effect_size"] or 0) > 1
 
@@ -67,10 +67,12 @@ def test_p_value_counts_every_division(sparse: bool) -> None:
     s = (unit[:8] @ unit[A].T).mean(1) - (unit[:8] @ unit[B].T).mean(1)
     apart = s[:4].sum() - s[4:].sum()
     divisions = [2 * s[list(chosen)].sum() - s.sum() for chosen in combinations(range(8), 4)]
-    found = weat(vectors, X, Y, A, B)
-    assert found["exact"] and found["p_value"] == pytest.approx(np.mean(np.array(divisions) >= apart - 1e-6), abs=1e-6)
+    result = weat(vectors, X, Y, A, B)
+    assert result["exact"] and result["p_value"] == pytest.approx(
+        np.mean(np.array(divisions) >= apart - 1e-6), abs=1e-6
+    )
     drawn = weat(vectors, X, Y, A, B, permutations=60)
-    assert not drawn["exact"] and drawn["p_value"] == pytest.approx(found["p_value"], abs=0.25)
+    assert not drawn["exact"] and drawn["p_value"] == pytest.approx(result["p_value"], abs=0.25)
     assert drawn == weat(vectors, X, Y, A, B, permutations=60)
 
 
@@ -89,8 +91,8 @@ def test_published_effect_sizes_golden() -> None:
     vectors = read_vectors(folder / "weat_w2v____old.txt.gz")
     tests = {entry["name"].split()[0]: entry for entry in evaluate_weat(vectors, folder / "WEAT.json")["tests"]}
     assert len(tests) == 10
-    found = {number: round(tests[number]["effect_size"], 2) for number in PUBLISHED}
-    assert found == PUBLISHED
+    result = {number: round(tests[number]["effect_size"], 2) for number in PUBLISHED}
+    assert result == PUBLISHED
     assert tests["6"]["exact"] and tests["6"]["p_value"] == pytest.approx(1 / 12870, abs=1e-6)
     assert all(tests[number]["p_value"] < 0.05 for number in PUBLISHED)
     with (folder / "weat_effect_sizes.tsv").open(encoding="utf-8") as file:

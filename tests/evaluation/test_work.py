@@ -54,11 +54,11 @@ def test_parity_of_every_language_model_with_torchs_counter(name: str) -> None:
 def test_every_other_network_is_counted(name: str) -> None:
     """At least its matrices once, at most its matrices at every position and the attention between them."""
     network: Any = OTHERS[name]
-    found = work_of(network, "adamw", rows=1, length=LENGTH)
+    result = work_of(network, "adamw", rows=1, length=LENGTH)
     once = matrix_entries(network)
     attention = 40 * LENGTH * sum(p.shape[-1] for p in network.parameters())
-    assert 2 * once / LENGTH <= found.flops <= 2 * (once + 13 * 8 + attention)
-    assert found.training_bytes > 4 * 4 * network.number_of_parameters()
+    assert 2 * once / LENGTH <= result.flops <= 2 * (once + 13 * 8 + attention)
+    assert result.training_bytes > 4 * 4 * network.number_of_parameters()
 
 
 def test_golden_operations_of_known_networks() -> None:
@@ -82,8 +82,8 @@ def test_golden_fused_layers_are_seen(kind: Any) -> None:
 
 def test_golden_attention_is_seen() -> None:
     x = torch.randn(2, 4, 5, 8)
-    found = counted(lambda: nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True))
-    assert found == 2 * 2 * 2 * 4 * 5 * 5 * 8
+    result = counted(lambda: nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True))
+    assert result == 2 * 2 * 2 * 4 * 5 * 5 * 8
 
 
 def test_golden_output_layers() -> None:

@@ -40,13 +40,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     _write_pairs(folder)
     models = {name: folder / "models" / name for name in ("kneser_ney", "lstm", "gpt")}
     agreement = folder / "clean" / "truth" / "agreement.jsonl"
-    found = Data(text=folder / "tokens", parallel=folder / "pairs", agreement=agreement, models=models)
-    found = replace(found, clean=folder / "clean", labels=folder / "labels", tags=folder / "tags")
-    _write_labelled(found, folder)
-    _train(found, tokenizer.vocab_size)
+    result = Data(text=folder / "tokens", parallel=folder / "pairs", agreement=agreement, models=models)
+    result = replace(result, clean=folder / "clean", labels=folder / "labels", tags=folder / "tags")
+    _write_labelled(result, folder)
+    _train(result, tokenizer.vocab_size)
     for model in models.values():
         shutil.copy(folder / "tokens" / "tokenizer.json", model / "tokenizer.json")
-    return found
+    return result
 
 
 def _write_pairs(folder: Path) -> None:

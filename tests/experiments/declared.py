@@ -24,13 +24,13 @@ def comparison(name: str) -> Comparison[Any]:
         composed: Comparison[Any] = kind(job("claim", name).settings.model_copy(update={"effort": 1.0}))
         return composed
     sizes = {"effort": 1.0, "world": "small"}  # what the ladder's size sets
-    found: Comparison[Any] = kind(
+    result: Comparison[Any] = kind(
         kind.Config.model_validate({key: sizes.get(key, value) for key, value in file["settings"].items()})
     )
-    return found
+    return result
 
 
-def found(name: str, cells: Cells | Mapping[str, Cells], levels: Mapping[str, float] | None = None) -> Findings:
+def findings_from(name: str, cells: Cells | Mapping[str, Cells], levels: Mapping[str, float] | None = None) -> Findings:
     """What it finds in such cells, of every base alike, or base → cells; of what is not named, 0."""
     experiment = comparison(name)
     config = experiment.config

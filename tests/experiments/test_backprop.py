@@ -40,9 +40,9 @@ def test_golden_graph_of_a_product_of_sums() -> None:
     """f = (x + y)(y + 2) at x = 3, y = 4: 42, ∂f/∂x = 6, ∂f/∂y = 13 (both ways add up)."""
     x, y, two = Node(3, "x"), Node(4, "y"), Node(2, "2")
     f = ((x + y) * (y + two)).called("f")
-    found = gradients(f)
+    result = gradients(f)
     assert float(f.value) == 42
-    assert {name: float(found[name]) for name in ("x", "y")} == {"x": 6.0, "y": 13.0}
+    assert {name: float(result[name]) for name in ("x", "y")} == {"x": 6.0, "y": 13.0}
 
 
 def test_golden_two_layer_network() -> None:
@@ -53,15 +53,15 @@ def test_golden_two_layer_network() -> None:
     assert values["z₁"] == pytest.approx([0.31, 0.67, 1.03])
     assert values["z₂"] == pytest.approx([1.780])
     assert values["a₂"] == pytest.approx([0.855697], abs=1e-6) and values["L"] == pytest.approx([0.155839], abs=1e-6)
-    found = gradients(loss)
-    flat = {name: value.ravel().tolist() for name, value in found.items()}
+    result = gradients(loss)
+    flat = {name: value.ravel().tolist() for name, value in result.items()}
     assert flat["a₂"] == pytest.approx([-1.168638], abs=1e-6) and flat["z₂"] == pytest.approx([-0.144303], abs=1e-6)
     assert flat["W₂"] == pytest.approx([-0.044734, -0.096683, -0.148632], abs=1e-6)
     assert flat["z₁"] == flat["b₁"] == pytest.approx([-0.101012, -0.115443, -0.129873], abs=1e-6)
-    assert found["W₁"].T.ravel().tolist() == pytest.approx(
+    assert result["W₁"].T.ravel().tolist() == pytest.approx(
         [-0.050506, -0.080810, -0.057721, -0.092354, -0.064936, -0.103898], abs=1e-6
     )
-    after = descended(weights, found, 0.1)
+    after = descended(weights, result, 0.1)
     assert after["W₂"].ravel().tolist() == pytest.approx([0.704473, 0.809668, 0.914863], abs=1e-6)
     assert after["b₂"].item() == pytest.approx(0.114430, abs=1e-6)
     assert after["W₁"].T.ravel().tolist() == pytest.approx(
@@ -82,8 +82,8 @@ def test_golden_jacobians() -> None:
     rows = []
     for which in (0, 1):
         x1, x2 = Node(3, "x1"), Node(2, "x2")
-        found = gradients([x1 * x1 + x2, x1 * x2][which].called("f"))
-        rows.append([float(found["x1"]), float(found["x2"])])
+        result = gradients([x1 * x1 + x2, x1 * x2][which].called("f"))
+        rows.append([float(result["x1"]), float(result["x2"])])
     assert rows == [[6, 1], [2, 3]]
     rng = np.random.default_rng(0)
     W, x = rng.normal(size=(3, 2)), rng.normal(size=(1, 3))
@@ -92,9 +92,9 @@ def test_golden_jacobians() -> None:
         pick[unit] = 1
         node = Node(x, "x")
         s = sigmoid(node @ Node(W)).called("s")
-        found = gradients((s @ Node(pick)).called("f"))
+        result = gradients((s @ Node(pick)).called("f"))
         slope = float(s.value[0, unit] * (1 - s.value[0, unit]))
-        np.testing.assert_allclose(found["x"][0], slope * W[:, unit])
+        np.testing.assert_allclose(result["x"][0], slope * W[:, unit])
 
 
 OPERATIONS: dict[str, tuple[Callable[..., Node], Callable[..., torch.Tensor], int]] = {
@@ -152,7 +152,7 @@ def test_golden_ties_of_a_maximum_are_the_seconds() -> None:
     assert float(zero.gradient) == 0.0
 
 
-def test_backward_begins_anew() -> None:
+def test_backward_starts_fresh() -> None:
     x = Node(3.0)
     loss = x * x
     backward(loss)
@@ -179,9 +179,9 @@ def findings_of() -> Any:
 
 def test_finite_differences_agree() -> None:
     weights = weights_of(BackpropConfig(x=[1.0, -2.0]))
-    found = gradients(network(weights))
+    result = gradients(network(weights))
     for name, numeric in differences(weights).items():
-        np.testing.assert_allclose(found[name], numeric, atol=1e-8)
+        np.testing.assert_allclose(result[name], numeric, atol=1e-8)
 
 
 def test_the_graph_is_drawn_with_its_numbers() -> None:

@@ -28,7 +28,7 @@ from langladder.ground.errors import InputError
 from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.text.labelled.labelled import Example
 from pipeline.tracking.code_version import files_of
-from tests.experiments.declared import found as declared
+from tests.experiments.declared import findings_from as declared
 
 LOGISTIC = {
     "name": "logistic",
@@ -71,7 +71,7 @@ def test_a_larger_subset_contains_a_smaller_one_and_a_fifth_is_held_out() -> Non
     small, large = (subset(whole, count, 3) for count in (20, 60))
     assert {*small.train, *small.validation} < {*large.train, *large.validation}
     assert (len(small.train), len(small.validation)) == (16, 4)
-    assert sorted(str(one.label) for one in small.validation) == ["a", "a", "b", "b"]
+    assert sorted(str(item.label) for item in small.validation) == ["a", "a", "b", "b"]
     assert not set(small.train) & set(small.validation)
     assert subset(whole, 20, 3) == small
     assert set(subset(whole, 20, 4).train) != set(small.train)
@@ -102,8 +102,8 @@ def test_all_labels_hold_out_the_same_share_as_a_subset(data: Data) -> None:
 def test_the_interval_of_a_difference_holds_it_and_shrinks_with_the_texts() -> None:
     random = np.random.default_rng(0)
     few, many = (difference(random.random((3, n)) < 0.8, random.random((3, n)) < 0.6) for n in (50, 5000))
-    for found in (few, many):
-        assert found.low < found.mean < found.high
+    for result in (few, many):
+        assert result.low < result.mean < result.high
     assert many.high - many.low < few.high - few.low
     assert many.low > 0.15
     same = difference(np.ones((3, 10), dtype=bool), np.ones((3, 10), dtype=bool))
@@ -113,8 +113,8 @@ def test_the_interval_of_a_difference_holds_it_and_shrinks_with_the_texts() -> N
 
 def right(few: float, all_labels: float) -> dict[str, np.ndarray]:
     """Of 400 texts by five seeds, with the fewest labels and with all."""
-    one, every = (np.arange(400)[None].repeat(5, axis=0) % 100 < 100 * share for share in (few, all_labels))
-    return {"few": one, "all": every, "fades": one.astype(float) - every}
+    item, every = (np.arange(400)[None].repeat(5, axis=0) % 100 < 100 * share for share in (few, all_labels))
+    return {"few": item, "all": every, "fades": item.astype(float) - every}
 
 
 @pytest.mark.parametrize(
@@ -162,11 +162,11 @@ def test_a_network_ends_with_its_best_validation_weights(data: Data, monkeypatch
 def test_it_measures_what_the_seed_decides_whatever_the_state_of_torch(data: Data) -> None:
     config = settings()
     whole, rung = corpus(data, config), config.rungs["mean"]
-    found = []
+    result = []
     for state in (1, 2):
         torch.manual_seed(state)
-        found.append(right_labels(fitted(rung, whole, config.training_of(rung), seed=5), whole.test))
-    assert (found[0] == found[1]).all()
+        result.append(right_labels(fitted(rung, whole, config.training_of(rung), seed=5), whole.test))
+    assert (result[0] == result[1]).all()
 
 
 def test_vectors_are_put_into_the_network_and_are_as_wide_as_its_table(data: Data) -> None:
@@ -182,16 +182,16 @@ def test_vectors_are_put_into_the_network_and_are_as_wide_as_its_table(data: Dat
 
 def test_every_variant_is_measured_at_every_number_of_labels(data: Data) -> None:
     progress: list[str] = []
-    found = ByLabels(settings(seeds=20)).run(data, seed=1, progress=progress.append)  # effort 0.1: two of them
-    (curve,) = [plot for plot in found.plots if plot.x_label == "labels"]
+    completed = ByLabels(settings(seeds=20)).run(data, seed=1, progress=progress.append)  # effort 0.1: two of them
+    (curve,) = [plot for plot in completed.plots if plot.x_label == "labels"]
     assert [line.name for line in curve.series] == list(VARIANTS) and len(progress) == 3
-    for row, line in zip(found.rows, curve.series, strict=True):
+    for row, line in zip(completed.rows, curve.series, strict=True):
         assert line.x == [16.0, 64.0, 540.0] and line.error is not None
         assert (line.y[-1], line.y[0]) == (row[3], row[5])
         assert row[6] == pytest.approx(float(str(row[5])) - float(str(row[3])), abs=1e-5)
-    assert "; of all 540 labels 108 select the weights." in found.verdict
-    one = ByLabels(settings(counts=[5000])).run(data, seed=1, progress=progress.append)
-    assert [row[6] for row in one.rows] == [None] * 3  # of one number nothing is said of what changes with it
+    assert "; of all 540 labels 108 select the weights." in completed.verdict
+    entry = ByLabels(settings(counts=[5000])).run(data, seed=1, progress=progress.append)
+    assert [row[6] for row in entry.rows] == [None] * 3  # of one number nothing is said of what changes with it
 
 
 @pytest.mark.parametrize(

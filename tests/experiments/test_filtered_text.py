@@ -23,7 +23,7 @@ from claims.language.filtered_text import (
 from langladder.experiments.findings import Findings
 from langladder.text.clean.duplicates import DuplicatesConfig
 from langladder.text.filtering.quality import QualitySettings
-from tests.experiments.declared import comparison, found
+from tests.experiments.declared import comparison, findings_from
 
 Documents = list[tuple[str, ...]]
 
@@ -43,17 +43,17 @@ def configured(**quality: Any) -> FilteredTextConfig:
 def test_damage_is_as_it_is_marked() -> None:
     clean = documents(80)
     damaged = noisy(clean, 0.5, seed=1)
-    assert Counter(one.kind for one in damaged) == {CLEAN: 40} | dict.fromkeys(KINDS, 10)
+    assert Counter(item.kind for item in damaged) == {CLEAN: 40} | dict.fromkeys(KINDS, 10)
     assert damaged == noisy(clean, 0.5, seed=1) != noisy(clean, 0.5, seed=2)
-    by_kind = {kind: [one for one in damaged if one.kind == kind] for kind in (CLEAN, *KINDS)}
-    assert {one.lines for one in by_kind[CLEAN]} == set(clean[40:])
+    by_kind = {kind: [item for item in damaged if item.kind == kind] for kind in (CLEAN, *KINDS)}
+    assert {item.lines for item in by_kind[CLEAN]} == set(clean[40:])
     words = {tuple(tuple(sorted(line.split())) for line in lines): lines for lines in clean}
-    for one in by_kind["shuffled"]:
-        same = words[tuple(tuple(sorted(line.split())) for line in one.lines)]
-        assert one.lines != same
-    assert all(len(one.lines) == 4 for one in damaged)
-    assert not {one.lines for one in by_kind["characters"] + by_kind["foreign"]} & set(clean)
-    shared = [sum(line in lines for line in one.lines for lines in clean[-4:]) for one in by_kind["boilerplate"]]
+    for item in by_kind["shuffled"]:
+        same = words[tuple(tuple(sorted(line.split())) for line in item.lines)]
+        assert item.lines != same
+    assert all(len(item.lines) == 4 for item in damaged)
+    assert not {character.lines for character in by_kind["characters"] + by_kind["foreign"]} & set(clean)
+    shared = [sum(line in lines for line in item.lines for lines in clean[-4:]) for item in by_kind["boilerplate"]]
     assert shared == [3] * 10
 
 
@@ -91,7 +91,7 @@ def test_the_verdict_follows_the_numbers() -> None:
             name: {"loss": list(math.log(value) + apart * np.roll(range(-2, 3), round(value)))}
             for name, value in zip(names, perplexities, strict=True)
         }
-        return found("filtered_text", cells, {"loss": 6.0})
+        return findings_from("filtered_text", cells, {"loss": 6.0})
 
     assert findings_of(100, 50, 95, 49, 40).holds
     assert findings_of(100, 99, 90, 49, 40).holds is False  # near-duplicates gain more

@@ -37,9 +37,9 @@ def test_what_is_infinite_is_left_out_of_the_figures_and_never_0() -> None:
     figures = {"good": 1 / 3, "zero": 0.0, "diverged": math.inf, "odd": math.nan}
     values = {"holds": None, "verdict": "v", "columns": ["a"], "rows": [["x"]]}
     drawn = plot(series("a", [1, 2], [0.5, 0.6]), levels={"floor": math.nan, "blind": 0.5})
-    found = Findings.model_validate({**values, "plots": [drawn], "figures": figures})
-    assert found.figures == {"good": 0.333333, "zero": 0.0}
-    assert found.plots[0].levels == {"blind": 0.5}
+    result = Findings.model_validate({**values, "plots": [drawn], "figures": figures})
+    assert result.figures == {"good": 0.333333, "zero": 0.0}
+    assert result.plots[0].levels == {"blind": 0.5}
 
 
 def test_a_plot_for_the_head_of_the_report_stands_there_with_a_way_to_its_claim() -> None:
@@ -83,9 +83,9 @@ def test_what_is_drawn_over_whole_numbers_is_a_curve() -> None:
     single, shares = series("one", [3], [0.5]), series("dropout", [0.1, 0.5], [0.5, 0.6])
     names = series("kind", ["a", "b"], [1, 2])
     plots = [plot(*lines, single, title="Accuracy by labels"), plot(shares), plot(names)]
-    found = curves(Shown(holds=None, verdict="", columns=[], rows=[], plots=plots))
+    result = curves(Shown(holds=None, verdict="", columns=[], rows=[], plots=plots))
     known = ["from_scratch", "bert_tuned", "bert_tuned_2"]
-    assert found == [
+    assert result == [
         {"step": step, f"accuracy_by_labels/{name}": value}
         for name in known
         for step, value in ((16, 0.5), (256, 0.75))
@@ -120,7 +120,7 @@ def test_a_plot_draws_every_series_and_level() -> None:
         assert text in svg
 
 
-def test_levels_are_told_apart() -> None:
+def test_levels_are_distinguished() -> None:
     svg = findings_plot(plot(series("a", [1, 2], [0.5, 0.6]), levels={"chance": 0.5, "best possible": 0.9}), "p") or ""
     assert len(set(re.findall(r"stroke-dasharray: [^;]*", svg))) == 2
 
@@ -140,8 +140,8 @@ def test_a_plot_is_as_high_as_its_legend() -> None:
 
     def height(lines: int) -> float:
         many = [series(f"Kneser–Ney, so many {i}", [1, 2], [0.5, 0.6]) for i in range(lines)]
-        found = re.search(r'height="([\d.]+)pt"', findings_plot(plot(*many, levels={"chance": 0.5}), "p") or "")
-        return float(found[1]) if found else 0.0
+        match = re.search(r'height="([\d.]+)pt"', findings_plot(plot(*many, levels={"chance": 0.5}), "p") or "")
+        return float(match[1]) if match else 0.0
 
     assert height(1) == height(12) == 244.8  # points
     assert height(40) > height(32) > height(12)

@@ -22,7 +22,7 @@ from claims.foundations import (
 )
 from claims.foundations.perceptron import ACTIVATIONS, Activation, Perceptron, accuracy, learn, spirals
 from langladder.tasks.optimisation import TrainingConfig
-from tests.experiments.declared import comparison, found
+from tests.experiments.declared import comparison, findings_from
 
 # ---- losses ------------------------------------------------------------------------------------------------------
 
@@ -59,8 +59,8 @@ def test_golden_jacobian_of_a_softmax() -> None:
     """∂p/∂z = diag(p) − p pᵀ."""
     z = torch.tensor([0.3, -1.0, 2.0], dtype=torch.float64)
     p = z.softmax(dim=0)
-    found = torch.autograd.functional.jacobian(lambda z: z.softmax(dim=0), z)  # type: ignore[no-untyped-call]
-    torch.testing.assert_close(found, torch.diag(p) - torch.outer(p, p))
+    result = torch.autograd.functional.jacobian(lambda z: z.softmax(dim=0), z)  # type: ignore[no-untyped-call]
+    torch.testing.assert_close(result, torch.diag(p) - torch.outer(p, p))
 
 
 def test_parity_of_losses_with_torch() -> None:
@@ -83,7 +83,7 @@ def test_the_losses_verdict_follows_the_numbers(squared: float, cross: float, ho
         name: {"steps": [steps] * 5, "learnt": [float(steps < 900)] * 5}
         for name, steps in (("squared error", squared), ("cross-entropy", cross))
     }
-    assert found("losses", cells).holds is holds
+    assert findings_from("losses", cells).holds is holds
 
 
 # ---- activations -------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_a_dead_unit_is_one_without_a_slope_anywhere() -> None:
 def test_the_activations_verdict_follows_the_numbers(sigmoid: float, relu_dead: float, holds: bool) -> None:
     cells = {name: {"accuracy": [0.99] * 5} for name in ("tanh", "leaky ReLU", "ELU", "GELU")}
     cells |= {"sigmoid": {"accuracy": [sigmoid] * 5}, "ReLU": {"accuracy": [1.0] * 5, "dead_high": [relu_dead] * 5}}
-    assert found("activations", cells, {"accuracy": 1 / 3}).holds is holds
+    assert findings_from("activations", cells, {"accuracy": 1 / 3}).holds is holds
 
 
 def test_linear_layers_golden_collapse_into_one() -> None:
@@ -194,7 +194,7 @@ def test_equal_units_stay_equal(start: initialisation.Start) -> None:
 def test_the_first_weights_verdict_follows_the_numbers(he: float, constant: float, holds: bool) -> None:
     right = {"zeros": 0.33, "constant": constant, "small": 0.33, "Xavier": 1.0, "He": he}
     cells = {name: {"accuracy": [value] * 5} for name, value in right.items()}
-    assert found("initialisation", cells, {"accuracy": 1 / 3}).holds is holds
+    assert findings_from("initialisation", cells, {"accuracy": 1 / 3}).holds is holds
 
 
 # ---- optimisers --------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_every_optimiser_has_the_same_budget() -> None:
 def test_the_optimisers_verdict_follows_the_numbers(adam: float, holds: bool | None) -> None:
     ends = {"SGD": 4.0, "momentum": 4.1, "AdaGrad": 4.0, "RMSProp": 4.0, "Adam": adam, "AdamW": adam, "Muon": 4.0}
     cells = {name: {"loss": [value + noise / 100 for noise in range(5)]} for name, value in ends.items()}
-    assert found("optimisers", cells, {"loss": 6.0}).holds is holds
+    assert findings_from("optimisers", cells, {"loss": 6.0}).holds is holds
 
 
 def test_a_rate_at_which_a_run_diverges_is_the_worst() -> None:
@@ -227,8 +227,8 @@ def test_a_rate_at_which_a_run_diverges_is_the_worst() -> None:
 
 
 def test_golden_soft_threshold() -> None:
-    found = regularisation.shrunk(torch.tensor([3.0, -0.5, 0.2, -2.0]), 0.5)
-    assert found.tolist() == [2.5, 0.0, 0.0, -1.5]
+    result = regularisation.shrunk(torch.tensor([3.0, -0.5, 0.2, -2.0]), 0.5)
+    assert result.tolist() == [2.5, 0.0, 0.0, -1.5]
 
 
 def test_parity_of_l1_and_l2_with_scikit_learn() -> None:
@@ -258,7 +258,7 @@ def test_the_penalties_verdict_follows_the_numbers(l1: dict[str, float], l2: dic
     ends = {"none": {"loss": 2.0}, "dropout": {"loss": 1.0}, "L2": {"loss": 1.0} | l2}
     ends["L1"] = {"loss": 1.0, "useless": 0.9, "ahead": 0.6} | l1
     cells = {name: {metric: [value] * 5 for metric, value in by.items()} for name, by in ends.items()}
-    assert found("regularisation", cells).holds is holds
+    assert findings_from("regularisation", cells).holds is holds
 
 
 def test_half_of_the_rows_choose_the_strength_and_the_other_half_judges() -> None:
@@ -289,21 +289,21 @@ def test_layer_norm_padding_changes_nothing_batch_norm_does() -> None:
 
 
 def test_sentences_are_labelled_by_what_is_in_them() -> None:
-    found = normalisation.sentences(400, 30, torch.Generator().manual_seed(3))
-    for words, label in zip(found.words.tolist(), found.labels.tolist(), strict=True):
+    sentences = normalisation.sentences(400, 30, torch.Generator().manual_seed(3))
+    for words, label in zip(sentences.words.tolist(), sentences.labels.tolist(), strict=True):
         kinds = [sum(1 for w in words if low <= w < low + normalisation.KIND) for low in (1, 1 + normalisation.KIND)]
         assert label == (kinds[1] >= kinds[0]) and sum(kinds) > 0
-    assert 0.35 < float(found.labels.double().mean()) < 0.75
+    assert 0.35 < float(sentences.labels.double().mean()) < 0.75
 
 
 @pytest.mark.parametrize(("batch", "large", "holds"), [(0.7, 0.99, True), (0.99, 0.99, False), (0.7, 0.3, None)])
 def test_the_norms_verdict_follows_the_numbers(batch: float, large: float, holds: bool | None) -> None:
     small = [batch + noise / 1000 for noise in range(5)]
     cells = {
-        "batch norm": {"small": small, "large": [large] * 5, "lost": [large - one for one in small]},
+        "batch norm": {"small": small, "large": [large] * 5, "lost": [large - item for item in small]},
         "layer norm": {"small": [0.99] * 5, "large": [0.99] * 5},
     }
-    assert found("normalisation", cells, {"large": 1 / 3}).holds is holds
+    assert findings_from("normalisation", cells, {"large": 1 / 3}).holds is holds
 
 
 # ---- what a hidden layer is for ----------------------------------------------------------------------------------
@@ -338,25 +338,25 @@ def test_the_verdict_on_hidden_layers_follows_the_numbers(line: float, deep: flo
 
     hard = cells(line, deep)
     by = {"and": cells(1.0, 1.0), "or": cells(1.0, 1.0), "xor": hard, "parity": hard}
-    assert found("logic", by, {"accuracy": 0.5}).holds is holds
+    assert findings_from("logic", by, {"accuracy": 0.5}).holds is holds
 
 
 # ---- batches, approximation --------------------------------------------------------------------------------------
 
 
 def test_every_point_is_read_once_in_each_pass() -> None:
-    found = batches.passes_over(10, 4, seed=1)
-    passes = [[next(found) for _ in range(3)] for _ in range(2)]
-    assert [[len(rows) for rows in one] for one in passes] == [[4, 4, 2]] * 2
-    orders = [torch.cat(one).tolist() for one in passes]
+    result = batches.passes_over(10, 4, seed=1)
+    passes = [[next(result) for _ in range(3)] for _ in range(2)]
+    assert [[len(rows) for rows in run] for run in passes] == [[4, 4, 2]] * 2
+    orders = [torch.cat(run).tolist() for run in passes]
     assert [sorted(order) for order in orders] == [list(range(10))] * 2
     assert orders[0] != orders[1]
 
 
 def test_every_batch_size_reads_the_same_examples_and_its_loss_is_that_of_all_points() -> None:
     config = comparison("batches").config.model_copy(update={"points": 30, "passes": 3})
-    found = {rows: batches.Batches(config)._losses(rows, 0.1, 1) for rows in (30, 7, 1)}
-    assert [max(one) for one in found.values()] == [3, 15, 90] and all(3 in one for one in found.values())
+    result = {rows: batches.Batches(config)._losses(rows, 0.1, 1) for rows in (30, 7, 1)}
+    assert [max(item) for item in result.values()] == [3, 15, 90] and all(3 in item for item in result.values())
     points = spirals(30, arms=3, seed=1)
     torch.manual_seed(1)
     network = Perceptron([2, 32, 32, 3], "tanh")
@@ -365,7 +365,7 @@ def test_every_batch_size_reads_the_same_examples_and_its_loss_is_that_of_all_po
         for parameter in network.parameters():
             assert parameter.grad is not None
             parameter.sub_(0.1 * parameter.grad)
-    assert found[30][1] == pytest.approx(batches.whole(network, points), abs=1e-6), "one step of gradient descent"
+    assert result[30][1] == pytest.approx(batches.whole(network, points), abs=1e-6), "one step of gradient descent"
 
 
 def test_units_are_centred_all_over_the_interval() -> None:

@@ -17,7 +17,7 @@ from langladder.experiments.findings import Findings
 from langladder.ground.errors import InputError
 from pipeline import ROOT
 from tests.experiments.declared import comparison, of
-from tests.experiments.declared import found as declared
+from tests.experiments.declared import findings_from as declared
 
 NOISE = np.linspace(-0.01, 0.01, 40)  # of 40 prompts
 
@@ -76,12 +76,12 @@ def test_reward_models_are_compared_as_far_from_the_base_and_not_after_as_many_u
 
 def test_where_gold_is_highest_is_chosen_by_other_prompts() -> None:
     """Every second prompt puts the peak at place 1, where the others, which are measured, are low."""
-    one = pressed((0.5, 0.5, 0.5))
-    one.gold["rl"][:, 1, ::2] += 0.3
-    one.gold["rl"][:, 1, 1::2] -= 0.3
-    found = course(one)
-    assert found.best == 1
-    assert found.rise.mean == pytest.approx(-0.3) and found.fall.mean == pytest.approx(0.3)
+    item = pressed((0.5, 0.5, 0.5))
+    item.gold["rl"][:, 1, ::2] += 0.3
+    item.gold["rl"][:, 1, 1::2] -= 0.3
+    result = course(item)
+    assert result.best == 1
+    assert result.rise.mean == pytest.approx(-0.3) and result.fall.mean == pytest.approx(0.3)
 
 
 def test_the_fitted_curve_is_that_of_the_numbers_golden() -> None:
@@ -122,14 +122,14 @@ def outcome(**means: float) -> dict[str, np.ndarray]:
     return {metric: np.stack([means.get(metric, 0.0) + NOISE] * 5) for metric in PolicyComparison.metrics}
 
 
-def found(name: str, by: Mapping[str, dict[str, np.ndarray]]) -> Findings:
+def findings_from(name: str, by: Mapping[str, dict[str, np.ndarray]]) -> Findings:
     config = comparison(name).config
     assert set(by) <= set(config.variants)
     return declared(name, {variant: by.get(variant, outcome()) for variant in config.variants}, {"gold": config.learnt})
 
 
 def compared(name: str, **by: dict[str, float]) -> Findings:
-    return found(name, {variant.replace("_", " "): outcome(**means) for variant, means in by.items()})
+    return findings_from(name, {variant.replace("_", " "): outcome(**means) for variant, means in by.items()})
 
 
 LEASH = {"SFT": {"gold": 0.5}, "leash": {"gold": 0.6, "proxy": 1.0}}
@@ -145,13 +145,13 @@ TAX = {"GPT": {"text": 2.0}, "SFT": {"text": 2.1, "gold": 0.5}, "PPO": {"text": 
         (compared("dpo_or_ppo", SFT={"gold": 0.5}, PPO={"gold": 0.6}, DPO={"gold": 0.6}), True),
         (compared("dpo_or_ppo", SFT={"gold": 0.5}, PPO={"gold": 0.7}, DPO={"gold": 0.6}), False),
         (compared("dpo_or_ppo", SFT={"gold": 0.6}, PPO={"gold": 0.5}, DPO={"gold": 0.7}), False),
-        (found("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.2, gold=0.6)}), True),
+        (findings_from("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.2, gold=0.6)}), True),
         (
-            found("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.6, gold=0.6)}),
+            findings_from("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.6, gold=0.6)}),
             False,
         ),
         (
-            found("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.2, gold=0.5)}),
+            findings_from("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.2, gold=0.5)}),
             False,
         ),
         (compared("unseen_kinds", SFT={"gold": 0.5, "unseen": 0.2}, PPO={"gold": 0.6, "unseen": 0.3}), True),
@@ -163,21 +163,21 @@ TAX = {"GPT": {"text": 2.0}, "SFT": {"text": 2.1, "gold": 0.5}, "PPO": {"text": 
         (compared("label_noise", none={"gold": 0.7}, a_tenth={"gold": 0.6}, four_tenths={"gold": 0.5}), False),
         (compared("label_noise", none={"gold": 0.7}, a_tenth={"gold": 0.7}, four_tenths={"gold": 0.7}), False),
         (
-            found(
+            findings_from(
                 "small_aligned_large_plain",
                 {"large, plain": outcome(gold=0.1), "small, SFT": outcome(gold=0.3), "small, PPO": outcome(gold=0.4)},
             ),
             True,
         ),
         (
-            found(
+            findings_from(
                 "small_aligned_large_plain",
                 {"large, plain": outcome(gold=0.4), "small, SFT": outcome(gold=0.3), "small, PPO": outcome(gold=0.4)},
             ),
             False,
         ),
         (
-            found(
+            findings_from(
                 "small_aligned_large_plain",
                 {"large, plain": outcome(gold=0.1), "small, SFT": outcome(gold=0.4), "small, PPO": outcome(gold=0.4)},
             ),
@@ -196,15 +196,15 @@ def test_nothing_is_judged_of_policies_that_have_not_learnt() -> None:
 
 
 def test_higher_loss_is_worse_and_reported_as_measured() -> None:
-    result = found("ptx_tax", {name: outcome(**means) for name, means in TAX.items()})
-    assert ("plain text, nats per token, PPO against SFT", 0.4) in [(one.what, one.mean) for one in result.rests_on]
+    result = findings_from("ptx_tax", {name: outcome(**means) for name, means in TAX.items()})
+    assert ("plain text, nats per token, PPO against SFT", 0.4) in [(item.what, item.mean) for item in result.rests_on]
     assert result.rests_on[0].mean == pytest.approx(0.4)  # in favour of the claim: PPO is worse
 
 
 def test_how_often_an_answer_is_preferred_golden() -> None:
     """Of four prompts one is won, two are equal, one is lost: (1 + 2/2) / 4."""
-    one, other = (of({"gold": np.array([row])}) for row in ([1.0, 0.5, 0.5, 0], [0, 0.5, 0.5, 1]))
-    assert preferred(one, other) == 0.5
+    item, other = (of({"gold": np.array([row])}) for row in ([1.0, 0.5, 0.5, 0], [0, 0.5, 0.5, 1]))
+    assert preferred(item, other) == 0.5
     findings = compared("dpo_or_ppo", SFT={"gold": 0.5}, PPO={"gold": 0.6}, DPO={"gold": 0.7})
     assert "0.700 (DPO) against 0.600 (PPO), 0.100 apart in every seed, preferred in 100%" in findings.verdict
 
@@ -250,11 +250,11 @@ def test_epochs_of_sft_follow_the_numbers(loss: float, gold: float, fell: float,
 
 
 def test_where_the_loss_is_lowest_is_chosen_by_every_second_dialogue_over_all_seeds() -> None:
-    def one(*chosen: float) -> Curve:
+    def trial(*chosen: float) -> Curve:
         loss = np.stack([np.where(np.arange(6) % 2, 0.0, value) for value in chosen])  # the others would say another
         return Curve([1.0, 2.0, 3.0], loss, loss, np.zeros(3))
 
-    assert lowest_loss([one(3.0, 1.0, 2.0), one(3.0, 2.5, 2.0)]) == 1
+    assert lowest_loss([trial(3.0, 1.0, 2.0), trial(3.0, 2.5, 2.0)]) == 1
 
 
 # ---- pairs together or apart ----------------------------------------------------------------------------------------

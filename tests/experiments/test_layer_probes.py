@@ -33,8 +33,8 @@ from langladder.models.encoders.bert import BERT
 from langladder.models.language.recurrent import RecurrentLM
 from langladder.text.tokenize.specials import BOS, EOS, PAD
 from microworld.lexicon import table
+from tests.experiments.declared import findings_from as declared
 from tests.experiments.declared import five
-from tests.experiments.declared import found as declared
 
 SMALL: dict[str, Any] = {
     "bases": ["bilm", "bert", "gpt"],
@@ -121,7 +121,7 @@ def test_layers_are_the_embeddings_to_the_last_states(data: Data, bilm: BiLM) ->
     bodies = Bodies(data, CONFIG)
     for model in (bilm.forwards, bodies.fresh("gpt", seed=1)):
         states = layer_states(model, tokens)
-        assert [tuple(one.shape) for one in states] == [(2, 5, 16)] * 3
+        assert [tuple(state.shape) for state in states] == [(2, 5, 16)] * 3
         torch.testing.assert_close(states[-1], model(tokens)[0])  # type: ignore[arg-type]
     torch.testing.assert_close(layer_states(bilm.forwards, tokens)[0], bilm.forwards.embedding(tokens))
 
@@ -164,8 +164,8 @@ def test_a_probe_finds_what_a_layer_shows_linearly() -> None:
     either = signs[:, 0] * signs[:, 1]
     x = np.stack([signs, np.stack([either, np.full(600, 5.0)], axis=1)])  # one number of layer 1 is the same everywhere
     labels = np.where(either > 0, "same", "other")
-    found = accuracies(Read(x[:, :400], labels[:400]), [Read(x[:, 400:], labels[400:])], 1.0)
-    assert found.shape == (2, 1) and 0.3 < found[0, 0] < 0.7 and found[1, 0] == 1
+    result = accuracies(Read(x[:, :400], labels[:400]), [Read(x[:, 400:], labels[400:])], 1.0)
+    assert result.shape == (2, 1) and 0.3 < result[0, 0] < 0.7 and result[1, 0] == 1
 
 
 @pytest.mark.parametrize(

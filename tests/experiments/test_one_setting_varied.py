@@ -19,7 +19,7 @@ from langladder.ground.errors import InputError
 from langladder.ground.schema import Config, locate
 from pipeline import ROOT
 from tests.experiments.declared import comparison, five
-from tests.experiments.declared import found as declared
+from tests.experiments.declared import findings_from as declared
 
 SETTINGS: dict[str, Any] = {
     "bases": ["gpt"],
@@ -32,36 +32,36 @@ def settings(**changes: Any) -> TextComparisonConfig:
     return TextComparisonConfig.model_validate(SETTINGS | changes)
 
 
-def found(name: str, /, **values: list[float]) -> Findings:
+def findings_from(name: str, /, **values: list[float]) -> Findings:
     """What conf/claim/<name>.yaml says to these values of all its metrics, in order and for every base alike."""
     experiment = comparison(name)
     names = list(experiment.config.changes())
     assert [key.strip("_").replace("_", " ") for key in values] == names
-    cells = {one: dict.fromkeys(experiment.metrics, some) for one, some in zip(names, values.values(), strict=True)}
+    cells = {name: dict.fromkeys(experiment.metrics, some) for name, some in zip(names, values.values(), strict=True)}
     return declared(name, cells)
 
 
 def gpts(bare: list[float], broken: list[float]) -> Findings:
     whole = {"learned_positions": five(8.05), "sinusoidal_positions": five(8.15)}
-    return found("gpt_ablations", **whole, no_positions=bare, no_residual_connections=broken)
+    return findings_from("gpt_ablations", **whole, no_positions=bare, no_residual_connections=broken)
 
 
-def heads(one: float, *several: float, wild: float = 0.02) -> Findings:
+def heads(item: float, *several: float, wild: float = 0.02) -> Findings:
     rest = {f"_{2**i}": five(loss, wild) for i, loss in enumerate(several, start=1)}
-    return found("heads", _1=five(one, wild), **rest)
+    return findings_from("heads", _1=five(item, wild), **rest)
 
 
 def cuts(*values: float) -> Findings:
-    return found("bptt_length", **{f"_{n}": five(value) for n, value in zip((1, 2, 4, 16, 64), values, strict=True)})
+    return findings_from("bptt_length", **{f"_{n}": five(value) for n, value in zip((1, 2, 4, 16, 64), values, strict=True)})
 
 
 def ablated(positions: float, scaling: float) -> Findings:
-    return found("translator_ablations", whole=five(1.05), no_positions=five(positions), no_scaling=five(scaling))
+    return findings_from("translator_ablations", whole=five(1.05), no_positions=five(positions), no_scaling=five(scaling))
 
 
 def narrowed(without: float, half: float) -> Findings:
     rest = {"no_norm": five(without), "half_the_width": five(half), "twice_the_width": five(0.9)}
-    return found("translator_norm_width", norms_before=five(1.05), norms_after=five(1.2), **rest)
+    return findings_from("translator_norm_width", norms_before=five(1.05), norms_after=five(1.2), **rest)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def narrowed(without: float, half: float) -> Findings:
         (narrowed(1.0, 1.5), False),
         (ablated(2.0, 1.05), False),
         (ablated(0.9, 1.5), False),
-        (found("weight_tying", tied=five(10.0), untied=five(9.95)), True),
-        (found("weight_tying", tied=five(10.0), untied=five(9.0)), False),
-        (found("weight_tying", tied=five(10.0, wild=0.4), untied=five(9.95, wild=0.2)), None),
+        (findings_from("weight_tying", tied=five(10.0), untied=five(9.95)), True),
+        (findings_from("weight_tying", tied=five(10.0), untied=five(9.0)), False),
+        (findings_from("weight_tying", tied=five(10.0, wild=0.4), untied=five(9.95, wild=0.2)), None),
     ],
 )
 def test_verdicts_follow_the_numbers(findings: Findings, holds: bool | None) -> None:
@@ -102,7 +102,7 @@ def test_four_seeds_are_too_few() -> None:
 
 def cuts_of(seeds: int) -> Findings:
     rows = zip((1, 2, 4, 16, 64), (20.0, 15.0, 12.0, 10.0, 10.1), strict=True)
-    return found("bptt_length", **{f"_{n}": five(value)[:seeds] for n, value in rows})
+    return findings_from("bptt_length", **{f"_{n}": five(value)[:seeds] for n, value in rows})
 
 
 def test_nothing_is_judged_of_networks_that_have_not_learnt() -> None:
@@ -112,12 +112,12 @@ def test_nothing_is_judged_of_networks_that_have_not_learnt() -> None:
         for name, value in (("learned", 8.0), ("none", 9.0), ("slow", 9.0))
     }
     assert text.findings({"GPT": by}, {"perplexity": 9.5}).holds is True
-    found = text.findings({"GPT": by}, {"perplexity": 8.0})
-    assert found.holds is None
-    assert "learned has not learnt: its perplexity per token 8 is not below 8" in found.reason
+    findings = text.findings({"GPT": by}, {"perplexity": 8.0})
+    assert findings.holds is None
+    assert "learned has not learnt: its perplexity per token 8 is not below 8" in findings.reason
     worse = settings(expect=[{"each": ["none"], "is": "as good", "than": "slow", "margin": 0.1}])
-    found = TextComparison(worse).findings({"GPT": by}, {"perplexity": 8.5})
-    assert found.holds is None and "slow has not learnt" in found.reason
+    findings = TextComparison(worse).findings({"GPT": by}, {"perplexity": 8.5})
+    assert findings.holds is None and "slow has not learnt" in findings.reason
     better = settings(expect=[{"each": ["learned"], "is": "better", "than": "slow", "margin": 0.1}])
     assert TextComparison(better).findings({"GPT": by}, {"perplexity": 8.5}).holds is True
     best = {name: of_texts(*[share] * 5) for name, share in (("a", 0.6), ("b", 0.5))}
@@ -132,7 +132,7 @@ def test_figures_bear_the_names_of_variant_and_metric() -> None:
     assert losses.figures["4_bleu"] == 1.5
     assert "loss per token: 1.500 (heads 4) against 2.000 (heads 1), 33.3 % apart (" in losses.verdict
     assert losses.verdict.endswith("; 5 seeds, 95 % intervals.")
-    tied = found("weight_tying", tied=[10.0], untied=[12.0])
+    tied = findings_from("weight_tying", tied=[10.0], untied=[12.0])
     assert "10.000 (LSTM tied) against 12.000 (untied), 20.0 % apart; 10.000 (GPT tied)" in tied.verdict
     assert tied.verdict.endswith("; one seed.")
     assert tied.figures == {
@@ -186,8 +186,8 @@ def judged(outcome: str, first: Measured, second: Measured) -> tuple[bool | None
 def test_where_right_texts_are_kept_an_interval_decides(outcome: str, share: float, came: bool) -> None:
     whole = of_texts(*[0.8] * 5)
     assert whole.values == {"bleu": [0.8] * 5} and whole.items["bleu"].shape == (5, 500)
-    found, text = judged(outcome, whole, of_texts(*[share] * 5))
-    assert found is came
+    result, text = judged(outcome, whole, of_texts(*[share] * 5))
+    assert result is came
     assert text.startswith(f"{share:.3f} (b) against 0.800 (a), {100 * abs(share - 0.8):.1f} points apart (")
 
 
@@ -199,7 +199,7 @@ def test_of_some_that_are_picked_from_each_interval_is_wider() -> None:
         expected = Expectation.model_validate({**names, "is": "better", "than": "a", "margin": 0.1})
         config = TranslatorComparisonConfig.model_validate(three | {"expect": [expected.model_dump(by_alias=True)]})
         verdict, _ = TranslatorComparison(config).judged(expected, by)
-        halves.append([one.difference.half for one in verdict.rests_on])
+        halves.append([item.difference.half for item in verdict.rests_on])
     assert all(picked > 1.2 * alone > 0 for alone, picked in zip(*halves, strict=True))
 
 
@@ -307,13 +307,13 @@ class Toy(Comparison[ToyConfig]):
     def measure(self, data: Data, seeds: range) -> Measure:
         del data
 
-        def one(base: Any, change: Mapping[str, Any], seed: int) -> Any:
+        def trial(base: Any, change: Mapping[str, Any], seed: int) -> Any:
             dose = ToyVariant(**change).dose
             lost = dose == 13 and seed < seeds[0] + 2
             score = math.nan if lost else dose + seed / 100 + (base == "other")
             return 0, {"score": score, "cost": -dose, "way": {1: dose, 2: 1.0 + seed}, "seconds": 2 * dose + seed / 10}
 
-        return one
+        return trial
 
 
 def toy(*expect: dict[str, Any], **changes: Any) -> Findings:
@@ -349,19 +349,19 @@ def test_every_verdict_is_reached_by_declaration(expected: dict[str, Any], holds
 
 def test_a_variant_is_compared_with_the_same_variant_of_another_base() -> None:
     worse = {"of": ["one"], "each": ["1", "2"], "is": "worse", "than": "other", "margin": 0.5}
-    found = toy(worse, bases=["one", "other"])
-    assert found.holds is True and "1.030 (One dose 1) against 2.030 (Other), 1.000 apart" in found.verdict
-    assert "Other dose" not in found.verdict  # of the other nothing is expected
+    result = toy(worse, bases=["one", "other"])
+    assert result.holds is True and "1.030 (One dose 1) against 2.030 (Other), 1.000 apart" in result.verdict
+    assert "Other dose" not in result.verdict  # of the other nothing is expected
     assert toy(worse | {"is": "better"}, bases=["one", "other"]).holds is False
 
 
 def test_without_its_conditions_a_claim_has_no_verdict() -> None:
     condition = {"each": ["1"], "is": "better", "than": 0.9, "margin": 0}
     assert toy(given=[condition]).holds is True
-    found = toy(given=[condition | {"than": 1.5}])
-    assert found.holds is None
-    assert found.reason.startswith("score: 1.030 (dose 1) against 1.5, 0.470 apart (")
-    assert "where better is needed" in found.reason
+    result = toy(given=[condition | {"than": 1.5}])
+    assert result.holds is None
+    assert result.reason.startswith("score: 1.030 (dose 1) against 1.5, 0.470 apart (")
+    assert "where better is needed" in result.reason
 
 
 def test_a_condition_guards_the_expectations_of_its_base_alone() -> None:
@@ -411,8 +411,8 @@ def test_a_sentence_has_the_figures_that_decide() -> None:
         {"each": ["3"], "is": "better", "than": "2", "margin": 0.1},
         {"each": ["2", "3"], "is": "better", "than": 0.5, "margin": 0.1},
     ]
-    found = toy(*expected)
-    assert found.verdict.count("apart") == 3 and len(found.rests_on) == 5
+    result = toy(*expected)
+    assert result.verdict.count("apart") == 3 and len(result.rests_on) == 5
     wrong = {"each": ["1"], "is": "better", "than": "2", "margin": 0.1}
     assert toy(*expected, wrong).verdict == (
         "It is refuted here: score: 1.030 (dose 1) against 2.030 (dose 2), 1.000 apart in every seed; "
@@ -421,37 +421,37 @@ def test_a_sentence_has_the_figures_that_decide() -> None:
 
 
 def test_four_seeds_judge_nothing_and_say_so() -> None:
-    found = toy(seeds=4)
-    assert (found.holds, found.rests_on[0].seeds) == (None, 4) and "4 seeds, 5 are needed" in found.reason
+    result = toy(seeds=4)
+    assert (result.holds, result.rests_on[0].seeds) == (None, 4) and "4 seeds, 5 are needed" in result.reason
 
 
 def test_runs_without_a_number_are_left_out_and_counted() -> None:
-    found = toy({"each": ["13"], "is": "better", "than": "1", "margin": 0.1})
-    assert found.holds is None and "3 seeds, 5 are needed" in found.reason
-    assert "2 of 20 runs have no score" in found.verdict
-    assert found.columns[-1] == "runs left out" and [row[-1] for row in found.rows] == [0.0, 0.0, 0.0, 2.0]
-    assert found.rows[-1][2] == pytest.approx(13.04)  # of those that are left
-    assert "13_score" not in found.figures and found.figures["3_score"] == pytest.approx(3.03)
+    result = toy({"each": ["13"], "is": "better", "than": "1", "margin": 0.1})
+    assert result.holds is None and "3 seeds, 5 are needed" in result.reason
+    assert "2 of 20 runs have no score" in result.verdict
+    assert result.columns[-1] == "runs left out" and [row[-1] for row in result.rows] == [0.0, 0.0, 0.0, 2.0]
+    assert result.rows[-1][2] == pytest.approx(13.04)  # of those that are left
+    assert "13_score" not in result.figures and result.figures["3_score"] == pytest.approx(3.03)
     assert toy(seeds=7).rows[-1][-1] == 2.0
     assert toy({"each": ["13"], "is": "better", "than": "1", "margin": 0.1}, seeds=7).rests_on[0].seeds == 5
 
 
 def test_what_a_verdict_rests_on_is_data() -> None:
-    (one,) = toy().rests_on
-    assert (one.what, one.seeds, one.least) == ("dose 2 against dose 1", 5, 0.1)
-    assert one.mean == one.low == one.high == pytest.approx(1.0)
+    (item,) = toy().rests_on
+    assert (item.what, item.seeds, item.least) == ("dose 2 against dose 1", 5, 0.1)
+    assert item.mean == item.low == item.high == pytest.approx(1.0)
 
 
 def test_curves_have_plots_and_the_clock_a_part_of_its_own() -> None:
     timed = {"each": ["2", "3"], "is": "worse", "than": "the one before", "metric": "seconds", "margin": 0}
-    found = toy(timed=[timed])
-    assert found.columns == ["network", "dose", "score", "± between seeds", "cost", "runs left out"]
-    assert [plot.title for plot in found.plots] == ["score by dose", "height by step"]
-    assert found.plots[0].levels == {"baseline": 0.5}
-    assert found.plots[1].series[0].name == "dose 1" and found.plots[1].series[0].y == [1.0, 4.0]
-    assert "seconds" not in str(found.model_dump(exclude={"timed"}))
-    assert found.timed is not None and found.timed.holds is True
-    assert found.timed.columns == ["network", "dose", "seconds", "± between seeds"]
+    result = toy(timed=[timed])
+    assert result.columns == ["network", "dose", "score", "± between seeds", "cost", "runs left out"]
+    assert [plot.title for plot in result.plots] == ["score by dose", "height by step"]
+    assert result.plots[0].levels == {"baseline": 0.5}
+    assert result.plots[1].series[0].name == "dose 1" and result.plots[1].series[0].y == [1.0, 4.0]
+    assert "seconds" not in str(result.model_dump(exclude={"timed"}))
+    assert result.timed is not None and result.timed.holds is True
+    assert result.timed.columns == ["network", "dose", "seconds", "± between seeds"]
     assert toy().timed is None and toy(timed=[timed | {"is": "better"}]).timed.holds is False  # type: ignore[union-attr]
 
 

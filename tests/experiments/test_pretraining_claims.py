@@ -30,21 +30,21 @@ from langladder.text.tokenize.specials import BOS
 from microworld.questions import LABELS
 from pipeline import ROOT
 from tests.experiments.declared import comparison, five
-from tests.experiments.declared import found as declared
-from tests.experiments.test_one_setting_varied import found
+from tests.experiments.declared import findings_from as declared
+from tests.experiments.test_one_setting_varied import findings_from
 
 WORDS, BOTH = "words alone", "words and next sentences"
 
 
 def steps(*values: float, wild: float = 0.002) -> Findings:
-    return found(
-        "pretraining_steps", **{n: five(one, wild) for n, one in zip(("100", "600", "3600"), values, strict=True)}
+    return findings_from(
+        "pretraining_steps", **{n: five(value, wild) for n, value in zip(("100", "600", "3600"), values, strict=True)}
     )
 
 
 def bodies(name: str, first: float, second: float, wild: float = 0.002) -> Findings:
     names = [BOTH, WORDS] if name == "next_sentence" else ["15 %", "40 %"]
-    return found(name, **dict(zip(names, (five(first, wild), five(second, wild)), strict=True)))
+    return findings_from(name, **dict(zip(names, (five(first, wild), five(second, wild)), strict=True)))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_the_checkpoints_are_of_one_training(data: Data, monkeypatch: pytest.Mon
     monkeypatch.setattr("claims.pretraining.transfer.Transfer.right", watched)
     MaskedOrCausal(SHORT.model_copy(update={"seeds": 1})).run(data, seed=1, progress=lambda _: None)
     assert len(kept) == 6
-    assert all(not torch.equal(one, other) for one, other in ((kept[0], kept[1]), (kept[1], kept[2])))
+    assert all(not torch.equal(item, other) for item, other in ((kept[0], kept[1]), (kept[1], kept[2])))
 
 
 @pytest.mark.parametrize("checkpoints", [[5, 2], [0, 4], [4, 4]])
@@ -302,7 +302,7 @@ def test_sparse_attention_follows_the_numbers(
     comparison = SparseAttention(SparseAttentionConfig.model_validate(file["settings"] | {"effort": 1.0}))
     names = list(comparison.config.changes())
     rows = zip(names, perplexities, products, strict=True)
-    by = {name: Measured(10, {"perplexity": [one] * 5, "products": [two] * 5}) for name, one, two in rows}
+    by = {name: Measured(10, {"perplexity": [item] * 5, "products": [two] * 5}) for name, item, two in rows}
     assert comparison.findings({"GPT": by}).holds is holds
 
 
@@ -335,11 +335,11 @@ def test_sliding_by_half_a_window_parity_with_the_scores_of_the_ladder(gpt: GPT)
 def test_a_sliding_window_parity_with_every_token_alone(stride: int, gpt: GPT) -> None:
     """Each token by the very tokens that its window shows before it, read one by one."""
     tokens = opened(1, 29)
-    found, context = gpt.sliding_log_probs(tokens, stride), gpt.context
+    result, context = gpt.sliding_log_probs(tokens, stride), gpt.context
     for position in range(1, tokens.shape[1]):
         start = max(0, -(-(position - context) // stride) * stride)
         alone = torch.log_softmax(gpt.head(gpt(tokens[:, start:position])[0][0, -1]), dim=-1)[tokens[0, position]]
-        torch.testing.assert_close(found[0, position], alone, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(result[0, position], alone, atol=1e-5, rtol=1e-5)
 
 
 def test_sliding_is_causal(gpt: GPT) -> None:
@@ -347,7 +347,7 @@ def test_sliding_is_causal(gpt: GPT) -> None:
     other = tokens.clone()
     other[0, 20:] = 5
     for stride in (1, 3, 8):
-        before, after = (gpt.sliding_log_probs(one, stride)[0, :20] for one in (tokens, other))
+        before, after = (gpt.sliding_log_probs(item, stride)[0, :20] for item in (tokens, other))
         torch.testing.assert_close(before, after, atol=1e-6, rtol=1e-6)
 
 
@@ -378,8 +378,8 @@ def test_the_sliding_verdict_follows_the_numbers(nats: tuple[float, ...], holds:
     experiment = comparison("sliding_window")
     hard = np.linspace(-1, 1, 10)
     values = [
-        [{"loss": one + hard + seed / 100, "perplexity": math.exp(one), "read": 1.0} for seed in range(5)]
-        for one in nats
+        [{"loss": value + hard + seed / 100, "perplexity": math.exp(value), "read": 1.0} for seed in range(5)]
+        for value in nats
     ]
     by = {
         stride: gathered(some, experiment.metrics, 1)

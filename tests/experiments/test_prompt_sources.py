@@ -26,27 +26,27 @@ def test_microworld_draws_items_and_other_examples(task: str) -> None:
     items, pool = world_source(task).draw(Data(), 12, 1)
     assert 6 <= len(items) <= 12 and len(pool) >= 6
     assert world_source(task).draw(Data(), 12, 1) == (items, pool) != world_source(task).draw(Data(), 12, 2)
-    seen = [tuple(one.fields.values()) for one in (*items, *pool)]
+    seen = [tuple(item.fields.values()) for item in (*items, *pool)]
     assert len(set(seen)) == len(seen)
 
 
 def test_golden_tasks_of_microworld() -> None:
     """The answers are right by the tables and the rules."""
     known = [*world_source("knowledge").draw(Data(), 500, 1)[0], *world_source("knowledge").draw(Data(), 500, 1)[1]]
-    assert {one.fields["text"]: one.answer for one in known}["he lives in paris ,"] == "france"
-    one = world_source("agreement", clauses=0).draw(Data(), 1, 1)[0][0]
-    assert len(one.options) == 2 and one.answer in one.options and "that" not in one.fields["text"]
+    assert {entry.fields["text"]: entry.answer for entry in known}["he lives in paris ,"] == "france"
+    item = world_source("agreement", clauses=0).draw(Data(), 1, 1)[0][0]
+    assert len(item.options) == 2 and item.answer in item.options and "that" not in item.fields["text"]
     assert world_source("agreement", clauses=2).draw(Data(), 1, 1)[0][0].fields["text"].split().count("that") == 2
-    assert all(one.ceiling == 1.0 for one in world_source("entailment").draw(Data(), 20, 1)[0])
+    assert all(entry.ceiling == 1.0 for entry in world_source("entailment").draw(Data(), 20, 1)[0])
     unsure = world_source("entailment", ambiguity=0.9).draw(Data(), 40, 1)[0]
-    assert any(one.ceiling is not None and one.ceiling < 1 for one in unsure)
+    assert any(entry.ceiling is not None and entry.ceiling < 1 for entry in unsure)
 
 
 def test_labels_and_last_words(data: Data) -> None:
     items, pool = LabelsSource(kind="labels").draw(data, 10, 1)
-    assert len(items) == len(pool) == 10 and {one.answer for one in items} <= set("01234")
+    assert len(items) == len(pool) == 10 and {item.answer for item in items} <= set("01234")
     items, pool = TextSource(kind="text", least=4).draw(data, 10, 1)
-    assert all(one.answer.isalnum() and len(one.fields["text"].split()) >= 4 for one in (*items, *pool))
+    assert all(item.answer.isalnum() and len(item.fields["text"].split()) >= 4 for item in (*items, *pool))
 
 
 def test_options_are_the_answers_of_others(tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def outcome(none: float, most: float, **more: Any) -> Any:
         by = {0: Shots(0, 0.0, {"sum": right(low, 1)}, 0), 4: Shots(4, 3.5, {"sum": right(high, 3)}, 0)}
         return Asked(1000, network, by)
 
-    found = {"gpt": scores(True, none, most), "kneser_ney": scores(False, 0.5, 0.5)}
-    return findings(task, found, ITEMS, {"gpt": "GPT", "kneser_ney": "Kneser–Ney"})
+    result = {"gpt": scores(True, none, most), "kneser_ney": scores(False, 0.5, 0.5)}
+    return findings(task, result, ITEMS, {"gpt": "GPT", "kneser_ney": "Kneser–Ney"})
 
 
 def test_golden_verdicts() -> None:

@@ -33,7 +33,7 @@ from langladder.experiments.experiment import Data
 from langladder.experiments.findings import Findings
 from langladder.models.tagging.tagger import Tagger
 from langladder.text.labelled.labelled import Example, Tagged
-from tests.experiments.declared import found as declared
+from tests.experiments.declared import findings_from as declared
 
 COUNTED = {"name": "majority", "title": "Majority", "_target_": "langladder.models.classification.majority.Majority"}
 CNN = MEAN | {
@@ -132,21 +132,21 @@ def test_unknown_bases_are_refused_by_name() -> None:
 
 def test_classifiers_are_compared_on_the_labelled_texts(data: Data) -> None:
     config = ReadingComparisonConfig.model_validate(READING | {"effort": 1.0, "max_steps": 200, "seeds": 2})
-    found = LabelComparison(config).run(data, seed=1, progress=lambda _: None)
-    by = {str(row[1]): row for row in found.rows}
+    completed = LabelComparison(config).run(data, seed=1, progress=lambda _: None)
+    by = {str(row[1]): row for row in completed.rows}
     assert set(by) == {"plain", "wide", "counted", "slow"}
     assert by["counted"][2] == 5.0  # parameters: a count of each label
     assert float(by["plain"][3] or 0) > float(by["counted"][3] or 1)
-    assert found.reason == "2 seeds, 5 are needed" or "has not learnt" in found.reason
+    assert completed.reason == "2 seeds, 5 are needed" or "has not learnt" in completed.reason
 
 
 def test_a_seed_sees_texts_of_its_own_where_not_all_are_read(data: Data) -> None:
     comparison = LabelComparison(ReadingComparisonConfig.model_validate(READING | {"labels": 400}))
     whole = comparison.texts(data)
-    one, two = (comparison.part(whole, seed) for seed in (1, 2))
-    assert len(one.train) == len(two.train) == 32 and len(one.validation) == len(two.validation) == 8
-    assert set(one.train) != set(two.train)
-    assert one.test == whole.test
+    item, two = (comparison.part(whole, seed) for seed in (1, 2))
+    assert len(item.train) == len(two.train) == 32 and len(item.validation) == len(two.validation) == 8
+    assert set(item.train) != set(two.train)
+    assert item.test == whole.test
 
 
 def test_frozen_vectors_are_not_among_what_is_learnt(data: Data) -> None:
@@ -163,20 +163,20 @@ def test_frozen_vectors_are_not_among_what_is_learnt(data: Data) -> None:
 
 def test_shuffled_texts_hold_the_same_words_without_their_trees() -> None:
     texts = [Example("a b c d e f", label="x", tree="(a)"), Example("g h i j k", label="y")]
-    found = shuffled(texts, 1)
-    assert [sorted(one.text.split()) for one in found] == [one.text.split() for one in texts]
-    assert [one.text for one in found] != [one.text for one in texts]
-    assert [(one.label, one.tree) for one in found] == [("x", None), ("y", None)]
-    assert shuffled(texts, 1) == found
+    result = shuffled(texts, 1)
+    assert [sorted(item.text.split()) for item in result] == [text.text.split() for text in texts]
+    assert [item.text for item in result] != [text.text for text in texts]
+    assert [(item.label, item.tree) for item in result] == [("x", None), ("y", None)]
+    assert shuffled(texts, 1) == result
 
 
-def test_reviews_are_drawn_anew_and_their_operators_counted() -> None:
+def test_reviews_are_drawn_again_and_their_operators_counted() -> None:
     before: set[str] = set()
     first = drawn_reviews(50, seed=1, degrees=False, before=before)
     second = drawn_reviews(50, seed=1, degrees=True, before=before)
-    assert not {one.text for one in first} & {one.text for one in second}
-    assert {one.label for one in first} == {"negative", "positive"}
-    assert {one.label for one in second} <= set("01234")
+    assert not {item.text for item in first} & {item.text for item in second}
+    assert {item.label for item in first} == {"negative", "positive"}
+    assert {item.label for item in second} <= set("01234")
     assert operators(Example("anna doubted that the cake was not ugly , but the pie was lovely .")) == 3
     assert operators(Example("the cake was very lovely .")) == 0
 
@@ -186,10 +186,10 @@ def test_on_drawn_reviews_the_train_texts_hold_no_test_text(data: Data) -> None:
     comparison = ReviewComparison(ReviewComparisonConfig.model_validate(values))
     texts = comparison.texts(data)
     assert [len(part) for part in texts[1:]] == [100, 40, 40]
-    assert not {one.text for one in texts.train} & {one.text for one in [*texts.validation, *texts.test]}
+    assert not {item.text for item in texts.train} & {item.text for item in [*texts.validation, *texts.test]}
 
 
-def found(tree: tuple[float, float], sequence: tuple[float, float], noise: float = 0.0) -> Findings:
+def findings_from(tree: tuple[float, float], sequence: tuple[float, float], noise: float = 0.0) -> Findings:
     """Accuracy within the trained lengths, and beyond."""
     cells = {
         title: {"within": [within] * 5, "beyond": [beyond + s * apart for s in (-1, 1, 0, 1, -1)]}
@@ -201,11 +201,11 @@ def found(tree: tuple[float, float], sequence: tuple[float, float], noise: float
 
 
 def test_trees_lead_where_they_do_beyond_what_was_trained() -> None:
-    assert found((1.0, 0.95), (0.95, 0.75)).holds is True
-    assert found((1.0, 0.75), (1.0, 0.75)).holds is False
-    assert found((1.0, 0.9), (0.8, 0.7), noise=0.001).holds is False
-    assert found((0.3, 0.95), (0.3, 0.75)).holds is None
-    result = found((1.0, 0.95), (0.95, 0.75))
+    assert findings_from((1.0, 0.95), (0.95, 0.75)).holds is True
+    assert findings_from((1.0, 0.75), (1.0, 0.75)).holds is False
+    assert findings_from((1.0, 0.9), (0.8, 0.7), noise=0.001).holds is False
+    assert findings_from((0.3, 0.95), (0.3, 0.75)).holds is None
+    result = findings_from((1.0, 0.95), (0.95, 0.75))
     assert (
         "0.950 (Tree-LSTM) against 0.750 (LSTM), 0.200 apart" in result.verdict
         and result.figures["tree_lstm_beyond"] == 0.95
@@ -233,7 +233,7 @@ def test_hidden_words_show_nothing_of_themselves() -> None:
     gone = hidden(sentences, 0.25, 1)
     share = np.mean([word == HIDDEN for sentence in gone for word in sentence.words])
     assert 0.18 < share < 0.32
-    assert [one.tags for one in gone] == [one.tags for one in sentences]
+    assert [item.tags for item in gone] == [sentence.tags for sentence in sentences]
     assert hidden(sentences, 0.25, 1) == gone
     assert hidden(sentences, 0.0, 1) == sentences
 
@@ -244,11 +244,11 @@ def test_a_tagger_learns_in_the_bare_loop_and_its_hidden_words_are_counted_apart
     comparison = NameComparison(NameComparisonConfig.model_validate(values | {"variants": variants}))
     sentences = comparison.sentences(data)
     assert set(sentences.tags) >= {"B-PER", "I-PER", "O"}
-    assert not {one.words for one in sentences.train} & {one.words for one in sentences.test}
+    assert not {item.words for item in sentences.train} & {item.words for item in sentences.test}
     rung = comparison.config.rungs["lstm"]
     tagger = fitted_tagger(rung, sentences, comparison.config.training_of(rung), seed=1, model={})
     right = words_right(tagger, sentences.test)
-    outside = np.mean([tag == "O" for one in sentences.test for tag in one.tags or ()])
+    outside = np.mean([tag == "O" for item in sentences.test for tag in item.tags or ()])
     assert right.mean() > outside
     measures = comparison.measures(tagger, hidden(sentences.test, 0.3, 1))
     assert measures["hidden"] < measures["accuracy"]

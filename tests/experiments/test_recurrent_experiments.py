@@ -10,7 +10,7 @@ from claims.foundations import gradient_flow, recurrent_cost
 from claims.foundations.copy_task import CopyConfig, CopyTask, Stack, copy_rows
 from claims.foundations.networks import recurrent
 from langladder.experiments.experiment import Data
-from tests.experiments.declared import comparison, five, found
+from tests.experiments.declared import comparison, findings_from, five
 
 
 def test_gradient_norms_golden_of_a_linear_network() -> None:
@@ -46,7 +46,7 @@ def test_an_orthogonal_linear_network_golden_keeps_the_norm() -> None:
 )
 def test_the_gradients_verdict_follows_the_numbers(rates: dict[str, float], holds: bool | None) -> None:
     cells = {cell: {"left": five(50 * math.log(rate), 0.1)} for cell, rate in rates.items()}
-    result = found("gradient_flow", cells)
+    result = findings_from("gradient_flow", cells)
     assert result.holds is holds
     decides = "RNN" if rates["RNN"] > 0.9 or holds else "LSTM of 1997"
     assert f"{50 * math.log(rates[decides]):.3f} ({decides}) against -4.605" in result.verdict
@@ -104,14 +104,14 @@ def test_a_gated_network_learns_to_copy_over_a_short_delay() -> None:
     ("rnn", "lstm", "holds"), [(0.13, 0.97, True), (0.13, 0.15, False), (0.13, 0.12, False), (0.25, 0.99, False)]
 )
 def test_the_copy_verdict_follows_the_numbers(rnn: float, lstm: float, holds: bool) -> None:
-    result = found("copy_task", copied(rnn, lstm, 0.99), {"right": 0.125})
+    result = findings_from("copy_task", copied(rnn, lstm, 0.99), {"right": 0.125})
     assert result.holds is holds
     decides = f"{rnn:.3f} (RNN delay 100)" if rnn > 0.2 else f"{lstm:.3f} (LSTM delay 100)"
     assert f"{decides} against 0.125 (the baseline)" in result.verdict
 
 
 def test_an_lstm_that_has_not_learnt_even_a_short_delay_says_nothing() -> None:
-    result = found("copy_task", copied(0.13, 0.12, 0.12), {"right": 0.125})
+    result = findings_from("copy_task", copied(0.13, 0.12, 0.12), {"right": 0.125})
     assert result.holds is None and "0.120 (LSTM delay 5) against 0.125" in result.reason
 
 
@@ -123,7 +123,7 @@ def test_the_verdict_on_copying_by_length_follows_the_numbers(gpt: float, mamba:
         return {"5": {"right": [0.9] * 5}, "10": {"right": [0.6] * 5}, "20": {"right": [last] * 5}}
 
     cells = {"gru": by_length(0.3), "min_gru": by_length(0.2), "mamba": by_length(mamba), "gpt": by_length(gpt)}
-    assert found("copy_length", cells, {"right": 0.125}).holds is holds
+    assert findings_from("copy_length", cells, {"right": 0.125}).holds is holds
 
 
 @pytest.mark.parametrize("network", ["min_gru", "mamba", "gpt"])
@@ -169,10 +169,10 @@ def test_the_output_layers_time_follows_the_clock(hierarchical: list[float], hol
 
     full = layer(0.1, [1.0, 4.0, 16.0])
     rest = {"softmax": full, "adaptive": full, "sampled": full}
-    both = found("output_layers", {**rest, "hierarchical": layer(0.2, hierarchical)})
+    both = findings_from("output_layers", {**rest, "hierarchical": layer(0.2, hierarchical)})
     assert both.holds is True
     assert both.timed is not None
     assert both.timed.holds is holds
-    early = found("output_layers", {**rest, "hierarchical": layer(0.6, hierarchical)})
+    early = findings_from("output_layers", {**rest, "hierarchical": layer(0.6, hierarchical)})
     assert early.holds is None  # the full one has learnt, what it is compared with has not
     assert "(hierarchical vocabulary 16000) against 0.5, 0.100 apart" in early.reason and "full" not in early.reason

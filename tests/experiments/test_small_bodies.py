@@ -13,7 +13,7 @@ from claims.pretraining.transfer import TASKS, Transfer, TransferConfig, drawn_t
 from claims.training import train_language_model
 from langladder.experiments.experiment import Data
 from langladder.ground.errors import InputError
-from langladder.models.growing import TOKENIZER
+from langladder.models.fine_tuned import TOKENIZER
 from langladder.models.making import Run
 from langladder.tasks import fine_tuning, masked_language_modelling
 
@@ -65,7 +65,7 @@ def test_a_body_is_trained_once_for_its_settings(kind: Kind, bodies: Bodies) -> 
     assert bodies.get(kind, None, {"max_steps": 3}, seed=1) is first
     others = [bodies.get(kind, {}, {"max_steps": 3}, seed=2), bodies.get(kind, {}, {"max_steps": 4}, seed=1)]
     others.append(bodies.get(kind, {"dropout": 0.1}, {"max_steps": 3}, seed=1))
-    weights = [one.embedding.weight for one in (first, *others)]
+    weights = [other.embedding.weight for other in (first, *others)]
     assert all(not torch.equal(weights[0], other) for other in weights[1:])
     assert not first.training
     assert torch.equal(bodies.train(kind, {}, {"max_steps": 3}, seed=1).embedding.weight, weights[0])
@@ -122,17 +122,17 @@ def test_what_is_right_is_a_mark_for_every_test_text(kind: Kind, bodies: Bodies)
     transfer = Transfer(bodies, SMALL)
     body = bodies.get(kind, seed=1)
     right = transfer.right(body, seed=1)
-    assert {name: one.shape for name, one in right.items()} == dict.fromkeys(TASKS, (32,))
-    assert transfer.accuracy(body, seed=1) == {name: float(one.mean()) for name, one in right.items()}
+    assert {name: item.shape for name, item in right.items()} == dict.fromkeys(TASKS, (32,))
+    assert transfer.accuracy(body, seed=1) == {name: float(item.mean()) for name, item in right.items()}
 
 
 @pytest.mark.parametrize("task", ["questions", "entailment"])
 def test_no_text_of_a_task_stands_in_two_splits(task: Any) -> None:
     texts = SMALL.texts(task)
-    parts = [{(one.text, one.second) for one in part} for part in texts[1:]]
+    parts = [{(item.text, item.second) for item in part} for part in texts[1:]]
     assert list(map(len, parts)) == [32, 32, 32]
     assert not (parts[0] & parts[1] or parts[0] & parts[2] or parts[1] & parts[2])
-    assert set(texts.labels) == {one.label for part in texts[1:] for one in part}
+    assert set(texts.labels) == {item.label for part in texts[1:] for item in part}
     assert texts == SMALL.texts(task)
 
 

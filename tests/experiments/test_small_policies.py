@@ -37,17 +37,17 @@ def weights(network: Any) -> list[torch.Tensor]:
     return [tensor.clone() for tensor in own_tensors(network).values()]
 
 
-def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
-    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+def same(item: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(item, other, strict=True))
 
 
 def test_no_dialogue_is_in_two_sets_and_all_leave_room(chains: Chains) -> None:
-    texts = [one.prompt[-1].text for some in chains.sets for one in some]
+    texts = [item.prompt[-1].text for some in chains.sets for item in some]
     assert len(set(texts)) == len(texts) and all(len(some) >= 14 for some in chains.sets)
     assert max(len(row) for some in chains.sets for row in chains.template.prompts([d.prompt for d in some])) <= 58
     assert max(len(row.ids) for some in chains.sets for row in chains.template.rows([d.messages for d in some])) <= 64
-    kinds = {one.kind for one in chains.sets.demonstrations}
-    assert kinds.isdisjoint({one.kind for one in chains.sets.unseen})
+    kinds = {demonstration.kind for demonstration in chains.sets.demonstrations}
+    assert kinds.isdisjoint({item.kind for item in chains.sets.unseen})
 
 
 def test_a_link_is_made_once_and_by_its_seed(chains: Chains) -> None:
@@ -78,11 +78,11 @@ def test_aligning_moves_the_policy_and_nothing_that_it_learns_from(chains: Chain
 def test_plain_text_is_learnt_beside_where_it_weighs_something(chains: Chains) -> None:
     base, reward = chains.sft(seed=1), chains.reward(seed=1, base_seed=1)
     mix = {"weight": 2.0, "windows": 2, "length": 16}
-    one, other = (
+    item, other = (
         chains.aligned("ppo", base, {"max_steps": 100, **changes}, seed=1, reward=reward)
         for changes in ({}, {"pretraining": mix})
     )
-    assert not same(weights(one), weights(other))
+    assert not same(weights(item), weights(other))
 
 
 @pytest.mark.long
@@ -95,21 +95,21 @@ def test_sft_learns_the_text_beside_and_reward_models_read_the_likelihood(chains
         some.tuned(chains.gpt(seed=1), some.sets.demonstrations, seed=1, max_steps=5000, lr=0.02)
         for some in (chains, other)
     )
-    of_mixed, of_alone = (text_loss(one, data.stream("test"), windows=2, length=64).mean() for one in (mixed, alone))
+    of_mixed, of_alone = (text_loss(item, data.stream("test"), windows=2, length=64).mean() for item in (mixed, alone))
     assert of_mixed < of_alone - 0.3
 
 
 def test_fewer_prompts_and_wrong_labels_make_other_rankings(chains: Chains, monkeypatch: pytest.MonkeyPatch) -> None:
     def longer_is_better(dialogues: list[Dialogue]) -> list[float]:
-        return [float(len(one.response or "")) for one in dialogues]
+        return [float(len(dialogue.response or "")) for dialogue in dialogues]
 
     monkeypatch.setattr("claims.alignment.small_policies.gold_rewards", longer_is_better)
     whole = chains.learnt(seed=1, base_seed=1)
     few = chains.learnt(seed=1, base_seed=1, ranked=1400)
     assert 0 < len(few) < len(whole) and few == whole[: len(few)]
     wrong = chains.learnt(seed=1, base_seed=1, noise={"kind": "flips", "amount": 1.0})
-    both = [(one, other) for one, other in zip(whole, wrong, strict=True) if len(set(one.ranks)) == 2]
-    assert both and all(one.responses == other.responses and one.ranks != other.ranks for one, other in both)
+    both = [(item, other) for item, other in zip(whole, wrong, strict=True) if len(set(item.ranks)) == 2]
+    assert both and all(item.responses == other.responses and item.ranks != other.ranks for item, other in both)
 
 
 def test_a_reward_model_may_have_fewer_layers_than_its_policy(chains: Chains) -> None:
@@ -164,29 +164,29 @@ def test_loss_of_plain_text_parity_with_scores_of_the_model(chains: Chains) -> N
     model = chains.sft(seed=1)
     ids = np.random.default_rng(0).integers(4, 60, 100).astype(np.int32)
     text = TokenStream(ids, np.array([0, 100]))
-    found = text_loss(model, text, windows=5, length=15)
-    assert found.shape == (5,)
+    result = text_loss(model, text, windows=5, length=15)
+    assert result.shape == (5,)
     rows = torch.from_numpy(ids[:80].reshape(5, 16).astype(np.int64))
     with torch.no_grad():
         scores = torch.log_softmax(model.head(model(rows[:, :-1])[0])[..., : model.number_of_words], dim=-1)
     expected = -scores.gather(2, rows[:, 1:, None])[..., 0].mean(dim=1)
-    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-4)
+    np.testing.assert_allclose(result, expected.numpy(), rtol=1e-4)
     assert text_loss(model, text, windows=5, length=40).shape == (2,)
 
 
 def test_loss_of_dialogues_is_of_their_answers_alone(chains: Chains) -> None:
     model, dialogues = chains.sft(seed=1), chains.sets.held_out[:3]
-    rows = chains.template.rows([one.messages for one in dialogues])
-    found = losses(model, rows)
+    rows = chains.template.rows([dialogue.messages for dialogue in dialogues])
+    result = losses(model, rows)
     other = [row._replace(learnt=np.ones_like(row.learnt)) for row in rows]
-    assert found.shape == (3,) and not np.allclose(found, losses(model, other))
+    assert result.shape == (3,) and not np.allclose(result, losses(model, other))
     row = rows[0]
     with torch.no_grad():
         hidden, _ = model(torch.from_numpy(row.ids[None, :-1].astype(np.int64)))
         scores = torch.log_softmax(model.head(hidden)[0, :, : model.number_of_words], dim=-1)
     learnt = np.flatnonzero(row.learnt)
     expected = -np.mean([float(scores[position - 1, row.ids[position]]) for position in learnt])
-    assert found[0] == pytest.approx(expected, rel=1e-4)
+    assert result[0] == pytest.approx(expected, rel=1e-4)
 
 
 def test_loss_of_rankings_parity_with_the_judge_of_reward_models(chains: Chains) -> None:
@@ -194,7 +194,7 @@ def test_loss_of_rankings_parity_with_the_judge_of_reward_models(chains: Chains)
     rankings = chains.rankings(chains.sets.held_out, seed=0, base_seed=1)
     loss, right = judged(reward, rankings)
     judgement = judge_rewards(rewards_of(reward, rankings), rankings)
-    pairs = np.array([len(one.pairs()) for one in rankings])
+    pairs = np.array([len(ranking.pairs()) for ranking in rankings])
     assert loss.mean() == pytest.approx(judgement.loss, abs=1e-5)
     assert (right * pairs).sum() / pairs.sum() == pytest.approx(judgement.accuracy, abs=1e-5)
 
@@ -210,7 +210,7 @@ def test_an_answer_in_words_ends_with_its_full_stop(text: str, answer: str) -> N
     assert first_sentence(text) == answer
 
 
-def test_examples_are_of_the_kind_that_is_asked_for_and_leave_room(chains: Chains) -> None:
+def test_examples_are_of_the_kind_that_is_requested_and_leave_room(chains: Chains) -> None:
     pool = [Dialogue((Message("user", f"ask {kind}"), Message("assistant", f"say {kind} .")), kind) for kind in "ab"]
     question = Dialogue((Message("user", "ask more b"),), "b")
 
@@ -228,5 +228,5 @@ def test_examples_are_of_the_kind_that_is_asked_for_and_leave_room(chains: Chain
 
 def test_a_plain_gpt_answers_every_prompt(chains: Chains) -> None:
     how: dict[str, Any] = {"shots": 1, "max_new_tokens": 6}
-    found = answered_in_words(chains.gpt(seed=1), chains.template, chains.sets.test, chains.sets.demonstrations, **how)
-    assert found.shape == (len(chains.sets.test),) and ((found >= 0) & (found <= 1)).all()
+    result = answered_in_words(chains.gpt(seed=1), chains.template, chains.sets.test, chains.sets.demonstrations, **how)
+    assert result.shape == (len(chains.sets.test),) and ((result >= 0) & (result <= 1)).all()

@@ -25,8 +25,8 @@ from langladder.experiments.statistics import (
 def test_one_axis_is_the_paired_t_interval() -> None:
     first, second = np.random.default_rng(0).normal(size=(2, 6))
     theirs = stats.ttest_rel(first, second).confidence_interval()
-    found = difference(first, second)
-    assert [found.low, found.high] == pytest.approx([theirs.low, theirs.high]) and found.seeds == 6
+    result = difference(first, second)
+    assert [result.low, result.high] == pytest.approx([theirs.low, theirs.high]) and result.seeds == 6
 
 
 def test_golden_degrees_of_freedom_of_seeds_and_texts() -> None:
@@ -36,17 +36,17 @@ def test_golden_degrees_of_freedom_of_seeds_and_texts() -> None:
     variance = of_seeds + of_texts
     freedom = variance**2 / (of_seeds**2 / 1 + of_texts**2 / 2)
     assert freedom == pytest.approx(2.1575, abs=1e-4)
-    found = difference(values, 0.0)
-    assert found.mean == pytest.approx(3.5)
-    assert found.half == pytest.approx(float(stats.t.ppf(0.975, freedom)) * np.sqrt(variance))
+    result = difference(values, 0.0)
+    assert result.mean == pytest.approx(3.5)
+    assert result.half == pytest.approx(float(stats.t.ppf(0.975, freedom)) * np.sqrt(variance))
 
 
 def test_seeds_and_texts_have_the_variance_and_the_freedom_of_welchs_test() -> None:
     """s²/S + s²/N and its ν are those of a t test of the means of seeds against the means of texts."""
     values = np.random.default_rng(3).normal(size=(5, 40)) + np.linspace(0, 2, 5)[:, None]
     theirs = stats.ttest_ind(values.mean(axis=1), values.mean(axis=0), equal_var=False).confidence_interval()
-    found = difference(values, 0.0)
-    assert found.half == pytest.approx((theirs.high - theirs.low) / 2)
+    result = difference(values, 0.0)
+    assert result.half == pytest.approx((theirs.high - theirs.low) / 2)
 
 
 @pytest.mark.parametrize(("right", "count"), [(0, 20), (7, 20), (20, 20), (199, 200)])
@@ -54,8 +54,8 @@ def test_the_interval_of_a_share_is_wilsons(right: int, count: int) -> None:
     """Beside a fixed level; at a confidence of its own."""
     for confidence in (0.95, 0.99):
         theirs = stats.binomtest(right, count).proportion_ci(confidence, method="wilson")
-        found = of_shares((right / count, count), (0.5, 0), confidence)
-        assert (found.low, found.high) == pytest.approx((theirs.low - 0.5, theirs.high - 0.5), abs=1e-6)
+        result = of_shares((right / count, count), (0.5, 0), confidence)
+        assert (result.low, result.high) == pytest.approx((theirs.low - 0.5, theirs.high - 0.5), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_golden_intervals_of_differences_of_shares(
     first: tuple[int, int], second: tuple[int, int], interval: tuple[float, float]
 ) -> None:
     """Newcombe 1998, table II, method 10."""
-    found = of_shares((first[0] / first[1], first[1]), (second[0] / second[1], second[1]))
-    assert (found.low, found.high) == pytest.approx(interval, abs=1e-4)
+    result = of_shares((first[0] / first[1], first[1]), (second[0] / second[1], second[1]))
+    assert (result.low, result.high) == pytest.approx(interval, abs=1e-4)
 
 
 def test_where_every_text_is_right_an_interval_has_width() -> None:
     right = np.ones((5, 200), dtype=bool)
-    for found in (difference(right, right), difference(right, 0.5)):
-        assert 0.001 < found.half < 0.02
+    for result in (difference(right, right), difference(right, 0.5)):
+        assert 0.001 < result.half < 0.02
     assert difference(right, right).within(0.001).holds is None, "as good to a tenth of a point, of 200 texts"
     few = right[:, :4]
     assert difference(few, 0.9).exceeds().holds is None
@@ -91,8 +91,8 @@ def test_intervals_of_shares_contain_them_at_every_level(share: float) -> None:
     drawn = np.random.default_rng(1).random((2000, 60)) < share
     inside = 0
     for right in drawn:
-        found = difference(right[None], share)
-        inside += found.low <= 0 <= found.high
+        result = difference(right[None], share)
+        inside += result.low <= 0 <= result.high
     assert inside / len(drawn) > 0.92
 
 
@@ -113,9 +113,9 @@ def test_intervals_of_shares_contain_them_at_every_level(share: float) -> None:
     ],
 )
 def test_golden_verdicts(low: float, high: float, better: bool | None, as_good: bool | None) -> None:
-    found = Difference((low + high) / 2, low, high, 5)
-    assert (found.exceeds(0.02).holds, found.within(0.02).holds) == (better, as_good)
-    assert found._replace(seeds=4).exceeds(0.02).holds is None
+    result = Difference((low + high) / 2, low, high, 5)
+    assert (result.exceeds(0.02).holds, result.within(0.02).holds) == (better, as_good)
+    assert result._replace(seeds=4).exceeds(0.02).holds is None
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_golden_verdicts(low: float, high: float, better: bool | None, as_good: 
     [(-0.01, 0.01, True), (-0.01, 0.03, None), (0.021, 0.03, False), (-0.03, -0.021, False), (-0.03, 0.03, None)],
 )
 def test_golden_equal_is_within_the_margin_on_both_sides(low: float, high: float, holds: bool | None) -> None:
-    found = Difference((low + high) / 2, low, high, 5).equals(0.02)
-    assert found.holds is holds and len(found.rests_on) == 1
+    same = Difference((low + high) / 2, low, high, 5).equals(0.02)
+    assert same.holds is holds and len(same.rests_on) == 1
 
 
 def test_verdicts_are_joined_and_gated() -> None:
@@ -139,8 +139,8 @@ def test_verdicts_are_joined_and_gated() -> None:
 
 def test_golden_difference_from_the_best_of_the_others() -> None:
     """The least difference decides; of the interval, the least of the lower and of the upper limits."""
-    found = from_best([Difference(0.3, 0.1, 0.5, 5), Difference(0.2, -0.1, 0.6, 5), Difference(0.4, 0.2, 0.45, 5)])
-    assert found[:4] == (0.2, -0.1, 0.45, 5)
+    best = from_best([Difference(0.3, 0.1, 0.5, 5), Difference(0.2, -0.1, 0.6, 5), Difference(0.4, 0.2, 0.45, 5)])
+    assert best[:4] == (0.2, -0.1, 0.45, 5)
 
 
 ARMS: dict[str, Any] = {"bases": ["attention"], "variants": {"a": {}, "b": {"width": 8}, "c": {"width": 12}}}
@@ -153,12 +153,12 @@ def outcomes(first: float, outcome: str, margin: float, times: int = 600) -> Cou
         ARMS | {"metric": "bleu", "expect": [expected.model_dump(by_alias=True)]}
     )
     comparison, random = TranslatorComparison(config), np.random.default_rng(7)
-    found = Counter[bool | None]()
+    counts = Counter[bool | None]()
     for _ in range(times):
         rows = random.normal(size=(3, 5)) + np.array([[first], [0.0], [0.0]])
         by = {name: Measured(1, {"bleu": row.tolist()}) for name, row in zip("abc", rows, strict=True)}
-        found[comparison.judged(expected, by)[0].holds] += 1
-    return found
+        counts[comparison.judged(expected, by)[0].holds] += 1
+    return counts
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from langladder.text.storage.tables import read_column
 from langladder.text.storage.token_streams import TokenStream
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import Kind, Tokenizer, TokenizerConfig
-from tests.experiments.declared import five, found
+from tests.experiments.declared import findings_from, five
 
 
 def network(kind: str, vocab_size: int) -> NeuralLanguageModel:
@@ -83,14 +83,14 @@ def test_a_model_agrees_where_the_good_sentence_is_likelier(data: Data) -> None:
     assert list(pairs) == [0, 1, 2]
     folder = data.models["kneser_ney"]
     model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
-    found = agreement.Agreement(agreement.AgreementConfig(pairs=5)).run(data, seed=1, progress=lambda _: None)
+    completed = agreement.Agreement(agreement.AgreementConfig(pairs=5)).run(data, seed=1, progress=lambda _: None)
     right = []
     for good, bad in pairs[1]:
         scores = agreement.sentence_log_probs(model, tokenizer, [good, bad])
-        alone = [float(agreement.sentence_log_probs(model, tokenizer, [one])) for one in (good, bad)]
+        alone = [float(agreement.sentence_log_probs(model, tokenizer, [item])) for item in (good, bad)]
         assert scores.tolist() == pytest.approx(alone, rel=1e-5)  # padding changes nothing
         right.append(alone[0] > alone[1])
-    assert found.rows[0][:3] == ["kneser_ney", found.rows[0][1], sum(right) / len(right)]
+    assert completed.rows[0][:3] == ["kneser_ney", completed.rows[0][1], sum(right) / len(right)]
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_a_model_agrees_where_the_good_sentence_is_likelier(data: Data) -> None:
 )
 def test_models_are_named_by_their_titles(probe: Experiment, data: Data) -> None:
     titled = replace(data, titles={"kneser_ney": "Kneser–Ney"})
-    found = probe.run(titled, seed=1, progress=lambda _: None)
-    assert [row[0] for row in found.rows] == ["Kneser–Ney", *list(data.models)[1:]]
-    assert [line.name for line in found.plots[0].series] == [row[0] for row in found.rows]
+    completed = probe.run(titled, seed=1, progress=lambda _: None)
+    assert [row[0] for row in completed.rows] == ["Kneser–Ney", *list(data.models)[1:]]
+    assert [line.name for line in completed.plots[0].series] == [row[0] for row in completed.rows]
 
 
 def test_bad_pairs_are_refused_with_file_and_line(tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ def test_bad_pairs_are_refused_with_file_and_line(tmp_path: Path) -> None:
 )
 def test_the_agreement_verdict_follows_the_numbers(ngram: float, lstm: float, holds: bool | None) -> None:
     shares = {"ngram": {0: (0.9, 200), 1: (ngram, 200)}, "lstm": {0: (1.0, 200), 1: (lstm, 200)}}
-    found = agreement.findings(shares, {"ngram"})
-    assert found.holds is holds
-    assert f"lstm {lstm:.0%}" in found.verdict
+    findings = agreement.findings(shares, {"ngram"})
+    assert findings.holds is holds
+    assert f"lstm {lstm:.0%}" in findings.verdict
 
 
 def test_a_model_that_does_not_agree_at_all_says_nothing_of_distance() -> None:
@@ -148,9 +148,9 @@ def test_context_golden_of_an_ngram_is_its_order(data: Data) -> None:
     text, model = data.stream("test"), LanguageModel.load(data.models["kneser_ney"])
     positions = context_length.positions(text, 16, 40, seed=1)
     losses = {c: context_length.token_losses(model, text, positions, c) for c in (1, 2, 8, 16)}
-    found = list(context_length.perplexities(losses).values())
-    assert found[0] is None
-    assert found[1] == pytest.approx(found[2]) == pytest.approx(found[3])
+    values = list(context_length.perplexities(losses).values())
+    assert values[0] is None
+    assert values[1] == pytest.approx(values[2]) == pytest.approx(values[3])
 
 
 @pytest.mark.parametrize("name", ["lstm", "gpt"])
@@ -161,9 +161,9 @@ def test_context_is_causal_and_bounded(name: str, data: Data) -> None:
     ids = text.ids.copy()
     ids[positions[0] - 5] = 7 if ids[positions[0] - 5] != 7 else 8
     changed = TokenStream(ids, text.offsets)
-    one = positions[:1]
+    item = positions[:1]
     for c, same in ((4, True), (8, False)):
-        before, after = (context_length.token_losses(model, one_text, one, c) for one_text in (text, changed))
+        before, after = (context_length.token_losses(model, one_text, item, c) for one_text in (text, changed))
         assert bool((before == after).all()) is same
 
 
@@ -187,7 +187,7 @@ def test_zipf_text_has_the_probabilities_that_it_says() -> None:
 def clipped(never: float, clipped: float, loss: float = 4.0) -> Findings:
     """Shares of the runs that diverge, and the loss of the others, where word frequencies alone have one of 6."""
     cells = {name: {"diverged": [clipped] * 5, "loss": five(loss)} for name in ("5", "1", "0.25")}
-    return found("clipping", {"never": {"diverged": [never] * 5, "loss": [math.nan] * 5}, **cells}, {"loss": 6.0})
+    return findings_from("clipping", {"never": {"diverged": [never] * 5, "loss": [math.nan] * 5}, **cells}, {"loss": 6.0})
 
 
 def by_size(*losses: float, counted: float = 3.6) -> Findings:
@@ -198,7 +198,7 @@ def by_size(*losses: float, counted: float = 3.6) -> Findings:
         return {share: {"loss": five(loss, 0.001)} for share, loss in shares}
 
     ngram = cells(*(counted + more for more in (0.3, 0.2, 0.1, 0.0)))
-    return found("data_size", {"kneser_ney": ngram, "lstm": cells(*losses), "gpt": cells(*losses)})
+    return findings_from("data_size", {"kneser_ney": ngram, "lstm": cells(*losses), "gpt": cells(*losses)})
 
 
 def by_unit(character: float, word: float) -> Findings:
@@ -206,10 +206,10 @@ def by_unit(character: float, word: float) -> Findings:
 
     def cells(*bits: float) -> dict[str, dict[str, list[float]]]:
         units = zip(("character", "bpe_bytes", "word"), bits, strict=True)
-        return {unit: {"bits": five(one, 0.001)} for unit, one in units}
+        return {unit: {"bits": five(item, 0.001)} for unit, item in units}
 
     network = cells(character, 3.0, word)
-    return found("units", {"kneser_ney": cells(1.8, 1.7, 1.7), "lstm": network, "gpt": network})
+    return findings_from("units", {"kneser_ney": cells(1.8, 1.7, 1.7), "lstm": network, "gpt": network})
 
 
 @pytest.mark.parametrize(
@@ -244,9 +244,9 @@ def test_the_context_verdict_follows_the_last_doubling(last: float, holds: bool)
     """That the loss falls at first says nothing of what lies further back."""
     noise = np.linspace(-0.5, 0.5, 100)
     losses = {"ngram": dict.fromkeys((2, 8, 16), 3 + noise), "lstm": {2: 3 + noise, 8: 2.5 + noise, 16: last + noise}}
-    found = context_length.findings(losses, {"ngram": 3}, str, 0.01)
-    assert found.holds is holds
-    assert found.figures["lstm_gain"] == pytest.approx(2.5 - last)
+    findings = context_length.findings(losses, {"ngram": 3}, str, 0.01)
+    assert findings.holds is holds
+    assert findings.figures["lstm_gain"] == pytest.approx(2.5 - last)
     assert context_length.findings(losses, {"ngram": 12}, str, 0.01).holds is None
 
 

@@ -12,7 +12,7 @@ from toy_rungs import MEAN
 
 from claims.pretraining import body_rungs, small_bodies, transfer_by_labels
 from claims.pretraining.auxiliary_loss import AuxiliaryLossConfig
-from claims.pretraining.body_rungs import GrowingConfig, fine_tuned_rung, pretrained, unlabelled
+from claims.pretraining.body_rungs import FineTuningConfig, fine_tuned_rung, pretrained, unlabelled
 from claims.pretraining.small_bodies import pretrain
 from claims.pretraining.transfer_by_labels import (
     Measured,
@@ -30,7 +30,7 @@ from langladder.models.encoders.bert import BERT
 from langladder.models.language.gpt import GPT
 from langladder.text.tokenize.tokenizers import word_tokens
 from pipeline.tracking.code_version import files_of
-from tests.experiments.declared import found as declared
+from tests.experiments.declared import findings_from as declared
 
 COMPARED: dict[str, Any] = TRANSFER | {
     "bases": ["bert"],
@@ -48,8 +48,8 @@ def measured(**accuracies: list[float]) -> Measured:
     """Titles with their accuracy at 16, 64, 256 labels, on 400 texts by five seeds."""
     right = {
         title.replace("_", " ").replace(" from", ", from").replace(" word", ", word"): {
-            count: np.arange(400)[None].repeat(5, axis=0) % 100 < 100 * one
-            for count, one in zip((16, 64, 256), some, strict=True)
+            count: np.arange(400)[None].repeat(5, axis=0) % 100 < 100 * item
+            for count, item in zip((16, 64, 256), some, strict=True)
         }
         for title, some in accuracies.items()
     }
@@ -63,18 +63,18 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_body_is_pre_trained_once_over_its_own_tokens(data: Data) -> None:
-    config, messages = GrowingConfig.model_validate(TRANSFER), list[str]()
-    found = pretrained(config, data, seed=1, progress=messages.append)
-    assert {name: (type(body), body.vocab_size) for name, body in found.items()} == {
+    config, messages = FineTuningConfig.model_validate(TRANSFER), list[str]()
+    result = pretrained(config, data, seed=1, progress=messages.append)
+    assert {name: (type(body), body.vocab_size) for name, body in result.items()} == {
         "bert": (BERT, 403),
         "gpt": (GPT, 400),
     }
     assert [line.split(" in ")[0] for line in messages] == ["BERT: pre-trained", "GPT: pre-trained"]
-    assert not any(body.training for body in found.values())
+    assert not any(body.training for body in result.values())
 
 
 def test_a_body_makes_the_experiments_share_of_its_steps_with_a_tenth_of_warm_up() -> None:
-    body = GrowingConfig.model_validate(TRANSFER).bodies["bert"]
+    body = FineTuningConfig.model_validate(TRANSFER).bodies["bert"]
     training = body.trained(lambda steps: 5 * steps)
     assert (training.max_steps, training.warmup_steps) == (50, 5)
     few = body.model_copy(update={"training": body.training | {"warmup_steps": 100}})
@@ -93,31 +93,31 @@ def test_the_texts_of_the_labels_stand_behind_the_text_without_their_labels(data
 
 def test_parity_of_what_a_rung_begins_with_and_its_body(data: Data, untrained: None) -> None:
     del untrained
-    config = GrowingConfig.model_validate(TRANSFER)
+    config = FineTuningConfig.model_validate(TRANSFER)
     texts = corpus(data, config)
     for name, base in pretrained(config, data, seed=1, progress=ignore).items():
         rung = config.rungs[name]
         how: dict[str, Any] = {"training": config.training_of(rung), "seed": 1}
         begun: Any = fine_tuned_rung(rung, base, data.tokenizer(), texts, **how)
         fresh: Any = fine_tuned_rung(rung, base, data.tokenizer(), texts, **how, model=rung.config(pretrained=False))
-        tables = [found.body().embedding.weight[:400] for found in (begun, fresh)]
+        tables = [result.body().embedding.weight[:400] for result in (begun, fresh)]
         torch.testing.assert_close(tables[0], base.embedding.weight[:400])
         assert not torch.allclose(tables[1], base.embedding.weight[:400])
 
 
 def test_word_vectors_alone_change_the_table_and_not_its_size(data: Data, untrained: None) -> None:
     del untrained
-    config = GrowingConfig.model_validate(TRANSFER | {"bodies": {"bert": BERT_BODY}, "rungs": {"bert": BERT_RUNG}})
+    config = FineTuningConfig.model_validate(TRANSFER | {"bodies": {"bert": BERT_BODY}, "rungs": {"bert": BERT_RUNG}})
     texts, rung = corpus(data, config), config.rungs["bert"]
     vectors = small_vectors(data, dim=16, epochs=1, lines=200, seed=1)
     how: dict[str, Any] = {"seed": 1, "model": rung.config(pretrained=False)}
     base = pretrained(config, data, seed=1, progress=ignore)["bert"]
-    found = [
+    fine_tuned_rungs = [
         fine_tuned_rung(rung, base, data.tokenizer(), texts, config.training_of(rung), vectors=some, **how)
         for some in (None, vectors)
     ]
-    plain, begun = ({name: one.detach() for name, one in two.named_parameters()} for two in found)
-    changed = {name for name, one in begun.items() if not torch.equal(one, plain[name])}
+    plain, begun = ({name: item.detach() for name, item in two.named_parameters()} for two in fine_tuned_rungs)
+    changed = {name for name, item in begun.items() if not torch.equal(item, plain[name])}
     assert changed == {"features.encoder.embedding.weight"}
     (name,) = changed
     assert float(begun[name].std()) == pytest.approx(float(plain[name].std()), rel=0.1)
@@ -132,16 +132,16 @@ def test_all_lines_grow_from_one_pre_training(data: Data, monkeypatch: pytest.Mo
     config = TransferByLabelsConfig.model_validate(
         TRANSFER | {"vectors": ["bert"], "counts": [16, 64], "seeds": 2, "epochs": 0.01, "vector_lines": 100}
     )
-    found = TransferByLabels(config).run(data, seed=1, progress=ignore)
+    completed = TransferByLabels(config).run(data, seed=1, progress=ignore)
     assert pretrained_bodies == ["BERT", "GPT"]
-    assert [line.name for line in found.plots[0].series] == [
+    assert [line.name for line in completed.plots[0].series] == [
         "BERT, from scratch",
         "BERT, word vectors alone",
         "BERT",
         "GPT, from scratch",
         "GPT",
     ]
-    assert [row[:2] for row in found.rows[:4]] == [
+    assert [row[:2] for row in completed.rows[:4]] == [
         ["BERT, word vectors alone", 16.0],
         ["BERT, word vectors alone", 64.0],
         ["BERT, word vectors alone", 540.0],
@@ -156,11 +156,13 @@ def test_other_classifiers_stand_beside_them_and_in_no_verdict(data: Data, untra
     others = {"logistic": logistic, "mean": MEAN}
     settings = TRANSFER | {"bodies": {"bert": BERT_BODY}, "rungs": {"bert": BERT_RUNG}, "others": others}
     few: dict[str, Any] = {"vectors": ["mean"], "counts": [16], "seeds": 1, "epochs": 0.01, "vector_lines": 100}
-    found = TransferByLabels(TransferByLabelsConfig.model_validate(settings | few)).run(data, seed=1, progress=ignore)
+    completed = TransferByLabels(TransferByLabelsConfig.model_validate(settings | few)).run(
+        data, seed=1, progress=ignore
+    )
     titles = ["TF-IDF", f"{MEAN['title']} from word vectors", "BERT, from scratch", "BERT"]
-    assert [line.name for line in found.plots[0].series] == titles
-    assert {row[0] for row in found.rows} == {"BERT"} and "TF-IDF" not in found.verdict
-    assert [plot.front for plot in found.plots] == [True, False]
+    assert [line.name for line in completed.plots[0].series] == titles
+    assert {row[0] for row in completed.rows} == {"BERT"} and "TF-IDF" not in completed.verdict
+    assert [plot.front for plot in completed.plots] == [True, False]
     for wrong, message in (("none", "not among the rungs"), ("logistic", "have no embedding")):
         with pytest.raises(ValidationError, match=message):
             TransferByLabelsConfig.model_validate(settings | few | {"vectors": [wrong]})
@@ -176,18 +178,18 @@ def _noted(names: list[str]) -> Any:
 
 def test_what_is_frozen_does_not_learn_and_variants_share_their_body(data: Data) -> None:
     config = TransferComparisonConfig.model_validate(COMPARED)
-    found = TransferComparison(config).run(data, seed=1, progress=ignore)
-    parameters = {str(row[1]): row[2] for row in found.rows}
+    completed = TransferComparison(config).run(data, seed=1, progress=ignore)
+    parameters = {str(row[1]): row[2] for row in completed.rows}
     assert parameters["frozen"] == 16 * 5 + 5 + 3 + 1  # head, and the mix of embeddings and two layers
     assert float(parameters["tuned"] or 0) > 6000
 
 
 def test_golden_gains_and_how_they_change() -> None:
     """60 less 50 of 100 texts, then 70 less 65: gains of 10 and 5 points, and 5 less."""
-    found = measured(a=[0.6, 0.7, 0.7], b=[0.5, 0.65, 0.7])
-    gains = gains_of(found, {"a": ("a", "b")})
-    assert [one.mean for one in gains["a"].values()] == pytest.approx([0.1, 0.05, 0.0])
-    assert change(found, ("a", "b"), 16, 64).mean == pytest.approx(0.05)
+    result = measured(a=[0.6, 0.7, 0.7], b=[0.5, 0.65, 0.7])
+    gains = gains_of(result, {"a": ("a", "b")})
+    assert [item.mean for item in gains["a"].values()] == pytest.approx([0.1, 0.05, 0.0])
+    assert change(result, ("a", "b"), 16, 64).mean == pytest.approx(0.05)
     assert gain_figures(gains) == {"a_gain_16": 0.1, "a_gain_64": 0.05, "a_gain_256": 0.0}
 
 
@@ -205,11 +207,11 @@ def test_pre_training_is_worth_most_where_the_gain_with_all_labels_is_less(
     bert: list[float], holds: bool | None, statement: str
 ) -> None:
     rest = {"BERT_from_scratch": [0.5, 0.6, 0.8], "BERT_word_vectors_alone": [0.5, 0.65, 0.8]}
-    found = transfer_by_labels.findings(measured(**rest, BERT=bert), ["BERT"], 0.01)
-    assert found.holds is holds
-    assert statement in found.verdict
-    assert "BERT, word vectors alone gain +0.0 points" in found.verdict
-    enough = "BERT with 64 is as good as from scratch with 256" in found.verdict
+    findings = transfer_by_labels.findings(measured(**rest, BERT=bert), ["BERT"], 0.01)
+    assert findings.holds is holds
+    assert statement in findings.verdict
+    assert "BERT, word vectors alone gain +0.0 points" in findings.verdict
+    enough = "BERT with 64 is as good as from scratch with 256" in findings.verdict
     assert enough is (bert[1] >= 0.8)
 
 
@@ -226,18 +228,18 @@ def test_the_auxiliary_loss_holds_where_many_labels_profit_and_few_do_not(
     half: tuple[float, float], holds: bool | None
 ) -> None:
     def right(few: float, many: float) -> dict[str, np.ndarray]:
-        one, every = (np.arange(400)[None].repeat(5, axis=0) % 100 < 100 * share for share in (few, many))
-        return {"few": one, "all": every, "fades": one.astype(float) - every}
+        item, every = (np.arange(400)[None].repeat(5, axis=0) % 100 < 100 * share for share in (few, many))
+        return {"few": item, "all": every, "fades": item.astype(float) - every}
 
-    found = declared("auxiliary_loss", {"λ = 0": right(0.5, 0.8), "λ = 0.5": right(*half)}, {"all": 0.5})
-    assert found.holds is holds
-    assert found.figures["0_5_all"] == pytest.approx(half[1])
+    result = declared("auxiliary_loss", {"λ = 0": right(0.5, 0.8), "λ = 0.5": right(*half)}, {"all": 0.5})
+    assert result.holds is holds
+    assert result.figures["0_5_all"] == pytest.approx(half[1])
 
 
 def test_one_number_of_labels_gives_no_verdict() -> None:
-    one = {16: np.ones((2, 10), dtype=bool)}
-    found = Measured({"BERT, from scratch": one, "BERT": one}, None, 0.5)
-    assert transfer_by_labels.findings(found, ["BERT"], 0.01).holds is None
+    item = {16: np.ones((2, 10), dtype=bool)}
+    result = Measured({"BERT, from scratch": item, "BERT": item}, None, 0.5)
+    assert transfer_by_labels.findings(result, ["BERT"], 0.01).holds is None
 
 
 def with_model(rung: dict[str, Any], **model: Any) -> dict[str, Any]:
@@ -288,7 +290,7 @@ def test_weights_that_cannot_be_compared_are_refused(changes: dict[str, Any], me
         AuxiliaryLossConfig.model_validate(TRANSFER | values | changes)
 
 
-def test_a_variant_that_cannot_grow_is_refused() -> None:
+def test_a_variant_without_a_base_is_refused() -> None:
     variants = {"two": {"layers_transferred": 2}, "three": {"layers_transferred": 3}}
     expect = [{"each": ["three"], "is": "better", "than": "two", "margin": 0.01}]
     with pytest.raises(ValidationError, match=r"layers_transferred=3.*has 2 layers"):

@@ -26,7 +26,7 @@ from langladder.experiments.findings import Findings
 from langladder.ground.errors import InputError
 from langladder.models.making import Run
 from langladder.models.translation.translator import Translator
-from tests.experiments.declared import five, found
+from tests.experiments.declared import findings_from, five
 
 NETWORKS: list[Network] = ["seq2seq", "attention", "transformer"]
 SMALL = TranslationConfig(width=16, max_steps=8, batch_tokens=128, layers=1)
@@ -59,10 +59,10 @@ def test_a_score_is_what_its_parts_are_alone(data: Data) -> None:
     alone = [Judge([sentence], judge.tokenizer) for sentence in judge.sentences]
     whole = judge.score(model)
     tokens = [len(sentence.target) - 1 for sentence in judge.sentences]
-    losses = [one.score(model).loss for one in alone]
+    losses = [item.score(model).loss for item in alone]
     assert whole.loss == pytest.approx(np.average(losses, weights=tokens), rel=1e-5)
-    assert judge.translations(model) == [text for one in alone for text in one.translations(model)]
-    assert whole.exact == np.mean([one.score(model).exact for one in alone])
+    assert judge.translations(model) == [text for item in alone for text in item.translations(model)]
+    assert whole.exact == np.mean([item.score(model).exact for item in alone])
 
 
 def test_a_judge_reads_the_text_of_its_pairs(data: Data) -> None:
@@ -79,7 +79,7 @@ def test_sentences_are_taken_from_every_range_of_lengths_that_has_enough(count: 
     judge, words = attention_by_length.by_length(every, count, str.split)
     assert words.tolist() == [len(sentence.text.split()) for sentence in judge.sentences]
     for low, high in BUCKETS:
-        has, chosen = (int(((one >= low) & (one <= (high or one.max()))).sum()) for one in (there, words))
+        has, chosen = (int(((item >= low) & (item <= (high or item.max()))).sum()) for item in (there, words))
         assert chosen == (min(has, count) if has >= count / 3 else 0)
 
 
@@ -120,7 +120,7 @@ def lengths(fixed: list[float], attention: list[float]) -> Findings:
         name: {"short": five(short, 0.01), "kept": five(long / short, 0.001)}
         for name, (short, long) in (("Seq2seq", fixed), ("Attention", attention))
     }
-    return found("attention_by_length", cells, {"short": 5.0})
+    return findings_from("attention_by_length", cells, {"short": 5.0})
 
 
 def reversal(backwards: float, first: float, others: float) -> Findings:
@@ -128,7 +128,7 @@ def reversal(backwards: float, first: float, others: float) -> Findings:
         "forwards": {"loss": five(3.05, 0.01), "behind": [0.0] * 5},
         "backwards": {"loss": five(backwards, 0.01), "behind": [first - others] * 5},
     }
-    return found("source_reversal", cells, {"loss": 4.0})
+    return findings_from("source_reversal", cells, {"loss": 4.0})
 
 
 def norms(
@@ -138,7 +138,7 @@ def norms(
     rows = {"2": shallow, "4": more, "8": deep}
     cold = {layers: {"behind": five(value, noise), "pre": five(pre, 0.01)} for layers, value in rows.items()}
     warmed = {layers: {"behind": [after_warmup * (layers == "8")] * 5, "pre": [2.0] * 5} for layers in rows}
-    return found("norm_by_depth", {"no warm-up": cold, "warm-up": warmed}, {"pre": 6.0})
+    return findings_from("norm_by_depth", {"no warm-up": cold, "warm-up": warmed}, {"pre": 6.0})
 
 
 def widths(bleus: list[float], search: list[float], seconds: tuple[float, ...] = (1, 2, 3, 4, 5, 6)) -> Findings:
@@ -149,7 +149,7 @@ def widths(bleus: list[float], search: list[float], seconds: tuple[float, ...] =
         name: {"bleu": five(bleus[i], 0.01), "search": [search[i]] * 5, "milliseconds": [float(duration)] * 5}
         for name, i, duration in rows
     }
-    return found("beam_width", cells, {"bleu": 5.0})
+    return findings_from("beam_width", cells, {"bleu": 5.0})
 
 
 def alphas(least: tuple[float, float], most: tuple[float, float], chosen: float) -> Findings:
@@ -159,7 +159,7 @@ def alphas(least: tuple[float, float], most: tuple[float, float], chosen: float)
         name: {"bleu": five(bleu, 0.01), "ratio": [ratio] * 5, "chosen": five(30 + chosen * (name != "0.0"), 0.01)}
         for name, (bleu, ratio) in zip(names, [least, *[most] * 6], strict=True)
     }
-    return found("length_normalisation", cells, {"bleu": 5.0})
+    return findings_from("length_normalisation", cells, {"bleu": 5.0})
 
 
 @pytest.mark.parametrize(

@@ -106,11 +106,11 @@ def test_parity_with_transformers() -> None:
             output_attentions=True,
         )
         ours = model.hidden(batch.tokens, batch.segments)
-    for one, other in zip(ours, theirs.hidden_states, strict=True):
-        torch.testing.assert_close(one[mask], other[mask], atol=1e-5, rtol=1e-5)
-    for one, other in zip(model.attention(batch.tokens, batch.segments), theirs.attentions, strict=True):
-        torch.testing.assert_close(one[0, :, :8], other[0, :, :8], atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(one[1], other[1], atol=1e-5, rtol=1e-5)
+    for name, other in zip(ours, theirs.hidden_states, strict=True):
+        torch.testing.assert_close(name[mask], other[mask], atol=1e-5, rtol=1e-5)
+    for item, other in zip(model.attention(batch.tokens, batch.segments), theirs.attentions, strict=True):
+        torch.testing.assert_close(item[0, :, :8], other[0, :, :8], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(item[1], other[1], atol=1e-5, rtol=1e-5)
     scores = model.head(model.transformed(ours[-1]))
     torch.testing.assert_close(scores[mask], theirs.prediction_logits[mask], atol=1e-5, rtol=1e-5)
     follow = torch.log_softmax(theirs.seq_relationship_logits, dim=-1)
@@ -133,9 +133,9 @@ def test_parity_of_the_folder_in_transformers(tmp_path: Path, tokenizer: Tokeniz
     model = small(tokenizer, next_sentence=pairs)
     export_bert(model, tokenizer, tmp_path / "hf")
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
-    one, two = "the cat sleeps", "a dog saw the cat"
-    tokens, segments = model.framed(tokenizer.encode(one), tokenizer.encode(two))
-    inputs = theirs(one, two)
+    item, two = "the cat sleeps", "a dog saw the cat"
+    tokens, segments = model.framed(tokenizer.encode(item), tokenizer.encode(two))
+    inputs = theirs(item, two)
     assert inputs["input_ids"] == tokens.tolist()
     assert inputs["token_type_ids"] == segments.tolist()
     assert theirs.mask_token_id == model.mask

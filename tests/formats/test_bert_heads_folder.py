@@ -17,7 +17,7 @@ from langladder.models.reading.bert_span import BERTSpan
 from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.models.units import SubwordUnits
 from langladder.tasks.fine_tuning import begin
-from tests.models.grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
+from tests.models.fine_tuned_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
 from tests.models.question_rows import QUESTIONS
 
 TAGS = ["DET", "NOUN", "VERB"]
@@ -51,8 +51,8 @@ def test_the_folder_names_labels_and_is_the_same_twice(tmp_path: Path) -> None:
         assert [config["id2label"][str(index)] for index in range(3)] == names
         assert config["label2id"] == {name: index for index, name in enumerate(names)}
         for file in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
-            one, two = (tmp_path / kind.__name__ / out / file for out in ("one", "two"))
-            assert one.read_bytes() == two.read_bytes()
+            item, two = (tmp_path / kind.__name__ / out / file for out in ("one", "two"))
+            assert item.read_bytes() == two.read_bytes()
     assert "bert.pooler.dense.weight" not in fine_tuned_arrays(model)
 
 
@@ -102,9 +102,9 @@ def test_parity_of_a_tagger_with_transformers(tmp_path: Path) -> None:
     with torch.no_grad():
         theirs = torch.log_softmax(peer(**inputs).logits, dim=-1)
     for row, words in enumerate(SENTENCES):
-        one = model.encode(words)
-        assert inputs["input_ids"][row, 1 : 1 + len(one.ids)].tolist() == one.ids.tolist()
-        np.testing.assert_allclose(model.log_probs([words])[0], theirs[row, 1 + one.firsts].numpy(), atol=1e-5)
+        item = model.encode(words)
+        assert inputs["input_ids"][row, 1 : 1 + len(item.ids)].tolist() == item.ids.tolist()
+        np.testing.assert_allclose(model.log_probs([words])[0], theirs[row, 1 + item.firsts].numpy(), atol=1e-5)
     assert TOKENIZER.full_vocab_size == peer.config.vocab_size
 
 
@@ -115,9 +115,9 @@ def test_parity_of_a_reader_with_transformers(tmp_path: Path) -> None:
     export_fine_tuned(model, tmp_path / "hf")
     peer = transformers.BertForQuestionAnswering.from_pretrained(tmp_path / "hf").eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
-    questions, contexts = [one.question for one in QUESTIONS], [one.context for one in QUESTIONS]
+    questions, contexts = [item.question for item in QUESTIONS], [item.context for item in QUESTIONS]
     inputs = tokenizer(questions, contexts, padding=True, return_tensors="pt")
-    batch = model.collate([model.encode(one)[0] for one in QUESTIONS])
+    batch = model.collate([model.encode(item)[0] for item in QUESTIONS])
     assert inputs["input_ids"].tolist() == batch.tokens.tolist()
     with torch.no_grad():
         theirs, ours = peer(**inputs), model(batch.tokens)

@@ -89,9 +89,9 @@ def test_parity_with_marian(tmp_path: Path, tokenizers, settings) -> None:
     target_tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf", subfolder="target")
     ids = source_tokenizer(SENTENCE, return_tensors="pt")
     assert ids.input_ids[0].tolist() == [*used[0].encode(SENTENCE).tolist(), EOS]
-    found = theirs.generate(**ids)
-    assert found[0].tolist() == ours(model, used)
-    assert target_tokenizer.decode(found[0], skip_special_tokens=True) == PAIRS[0][1]
+    result = theirs.generate(**ids)
+    assert result[0].tolist() == ours(model, used)
+    assert target_tokenizer.decode(result[0], skip_special_tokens=True) == PAIRS[0][1]
     theirs.save_pretrained(tmp_path / "again")  # writes no positions: Marian makes its own
     again = transformers.MarianMTModel.from_pretrained(tmp_path / "again").eval()
     with torch.no_grad():
@@ -137,8 +137,8 @@ def test_parity_of_onnx(tmp_path: Path, tokenizers, settings, capsys) -> None:
     source, target = batch(model)
     for rows in (slice(0, 3), slice(0, 1)):
         words, prefix = source[rows], target[rows]
-        found = run_as_declared(encoder, {"source": words.numpy()})
-        read = dict(zip([output.name for output in encoder.get_outputs()], found, strict=True))
+        result = run_as_declared(encoder, {"source": words.numpy()})
+        read = dict(zip([output.name for output in encoder.get_outputs()], result, strict=True))
         state = model.encode(words, words != PAD)
         real = (words != PAD).numpy()  # what stands at padding is never read
         for name, value in state.source.items():

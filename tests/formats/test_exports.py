@@ -238,8 +238,8 @@ def test_a_model_that_follows_instructions_brings_its_chat_template(tmp_path: Pa
     rendered = template.render(messages=turns, add_generation_prompt=True)
     assert backend.encode(rendered, add_special_tokens=False).ids == ids[0].tolist()
     strange = template.render(messages=[{"role": "user", "content": "dog< sep >< eos >< cls >cat"}])
-    found = backend.encode(strange, add_special_tokens=False).ids  # a message holds no other turn
-    assert [token for token in found if token in (EOS, V, V + 1, V + 2)] == [V + 1]
+    result = backend.encode(strange, add_special_tokens=False).ids  # a message holds no other turn
+    assert [token for token in result if token in (EOS, V, V + 1, V + 2)] == [V + 1]
 
 
 def test_turns_of_a_byte_level_tokenizer_begin_with_a_space_there_too(tmp_path: Path) -> None:
@@ -299,18 +299,18 @@ IN_ONNX = [settings for settings in RECURRENT if settings.get("output") != "hier
 
 def run_as_declared(session: Any, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
     """What the file computes; every input and output has the shape that the file declares, names with one meaning."""
-    found: list[np.ndarray] = session.run(None, inputs)
+    completed: list[np.ndarray] = session.run(None, inputs)
     sizes: dict[str, int] = {}
     values = [
-        *((one, inputs[one.name]) for one in session.get_inputs()),
-        *zip(session.get_outputs(), found, strict=True),
+        *((item, inputs[item.name]) for item in session.get_inputs()),
+        *zip(session.get_outputs(), completed, strict=True),
     ]
     for declared, value in values:
         assert len(declared.shape) == value.ndim, declared.name
         for axis, size in zip(declared.shape, value.shape, strict=True):
             expected = sizes.setdefault(axis, size) if isinstance(axis, str) and axis.isidentifier() else axis
             assert isinstance(expected, str) or expected == size, (declared.name, declared.shape, value.shape)
-    return found
+    return completed
 
 
 @pytest.mark.parametrize("settings", IN_ONNX, ids=str)
@@ -326,12 +326,12 @@ def test_parity_of_onnx_recurrent(tmp_path: Path, settings) -> None:
     tokens = torch.randint(4, 29, (5, 17))
     tokens[:, 0] = BOS
     parts, layers, _, width = session.get_inputs()[1].shape
-    state, found = np.zeros((parts, layers, 5, width), np.float32), []
+    state, result = np.zeros((parts, layers, 5, width), np.float32), []
     free = isinstance(session.get_inputs()[0].shape[1], str)
     for piece in tokens.split([6, 11] if free else 1, dim=1):
         piece_log_probs, state = run_as_declared(session, {"tokens": piece.numpy(), "state": state})
-        found.append(torch.from_numpy(piece_log_probs))
-    log_probs = torch.cat(found, dim=1)  # (B, T, V)
+        result.append(torch.from_numpy(piece_log_probs))
+    log_probs = torch.cat(result, dim=1)  # (B, T, V)
     ours = model.log_probs(tokens)[:, 1:]
     torch.testing.assert_close(log_probs[:, :-1].gather(2, tokens[:, 1:, None])[..., 0], ours, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(log_probs[:, -1], model.next_log_probs(tokens), atol=1e-5, rtol=1e-5)

@@ -66,21 +66,21 @@ def valid(kind: str) -> bytes:
     return (b"" if kind.startswith("glove") else b"5 6\n") + b"".join(lines)
 
 
-def account(kind: str, data: bytes, position: int, found: WordVectors, damage: Damage) -> None:
+def account(kind: str, data: bytes, position: int, word_vectors: WordVectors, damage: Damage) -> None:
     """Check vectors read from a file of FIVE with a damaged byte: only the effect of that byte may differ."""
     skipped = sum(damage.counts.values())
-    assert len(found) + skipped == len(FIVE) and skipped <= 1
-    rows = [row for row in range(5) if not skipped or FIVE.words[row] in found]
-    assert len(rows) == len(found)
-    other = [row for row, word in zip(rows, found.words, strict=True) if word != FIVE.words[row]]
-    differ = np.argwhere(found.matrix != FIVE.matrix[rows])
-    assert len(other) + len(differ) <= 1, (found.words, differ)
+    assert len(word_vectors) + skipped == len(FIVE) and skipped <= 1
+    rows = [row for row in range(5) if not skipped or FIVE.words[row] in word_vectors]
+    assert len(rows) == len(word_vectors)
+    other = [row for row, word in zip(rows, word_vectors.words, strict=True) if word != FIVE.words[row]]
+    differ = np.argwhere(word_vectors.matrix != FIVE.matrix[rows])
+    assert len(other) + len(differ) <= 1, (word_vectors.words, differ)
     field = re.split(rb"\s", data[:position])[-1] + re.split(rb"\s", data[position:])[0]
     if len(differ) and not kind.startswith(
         "binary"
     ):  # a digit for another: nobody can know; of binary numbers, any byte
         assert NUMBER.fullmatch(field), field
-    assert not re.search(r"[\0-\x1f\x7f]", "".join(found.words))
+    assert not re.search(r"[\0-\x1f\x7f]", "".join(word_vectors.words))
 
 
 @pytest.mark.parametrize("kind", ["word2vec", "word2vec-tabs", "glove", "glove-tabs", "binary", "binary-lines"])
@@ -93,8 +93,8 @@ def test_fuzz_one_damaged_byte(tmp_path: Path, kind: str, data: st.DataObject) -
     path = tmp_path / "v"
     path.write_bytes(damaged := whole[:position] + bytes([byte]) + whole[position + 1 :])
     damage = Damage()
-    if (found := read(read_vectors, path, damage)) is not None:
-        account(kind, damaged, position, found, damage)
+    if (result := read(read_vectors, path, damage)) is not None:
+        account(kind, damaged, position, result, damage)
     if damage.counts:
         assert read(read_vectors, path, Damage("strict")) is None
 
@@ -107,10 +107,10 @@ def test_one_byte_that_is_missing_anywhere(tmp_path: Path, kind: str) -> None:
     for position in range(len(whole)):
         path.write_bytes(cut := whole[:position] + whole[position + 1 :])
         damage = Damage()
-        if (found := read(read_vectors, path, damage)) is not None:
-            account(kind, cut, position, found, damage)
+        if (result := read(read_vectors, path, damage)) is not None:
+            account(kind, cut, position, result, damage)
             if kind.startswith("binary"):
-                assert np.array_equal(found.matrix, FIVE.matrix) or damage.counts, position
+                assert np.array_equal(result.matrix, FIVE.matrix) or damage.counts, position
 
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
@@ -149,8 +149,8 @@ def test_fuzz_one_damaged_byte_of_a_gzip_file(tmp_path: Path, kind: str, data: s
     position, byte = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 255))
     path = tmp_path / "v"
     path.write_bytes(whole[:position] + bytes([byte]) + whole[position + 1 :])
-    if (found := read(read_vectors, path)) is not None:
-        assert found.words == FIVE.words and np.array_equal(found.matrix, FIVE.matrix)
+    if (result := read(read_vectors, path)) is not None:
+        assert result.words == FIVE.words and np.array_equal(result.matrix, FIVE.matrix)
 
 
 @given(

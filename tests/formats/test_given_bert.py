@@ -65,7 +65,7 @@ def test_golden_pieces_of_a_text(tmp_path: Path) -> None:
     """By hand: lower case, accents off, punctuation and Chinese characters apart, longest piece first."""
     folder_of(tmp_path)
     tokenizer = import_foreign_bert(tmp_path)[1]
-    pieces = [[tokenizer.name(int(one)) for one in ids] for ids in tokenizer.encode_lines(TEXTS)]
+    pieces = [[tokenizer.name(int(item)) for item in ids] for ids in tokenizer.encode_lines(TEXTS)]
     assert pieces[0] == ["the", "cat", "sleep", "##s", "."]
     assert pieces[1] == ["un", "##believ", "##able", ",", "a", "cafe", "中", "中", "!"]
     assert pieces[2] == ["<unk>", "m", "##a", "##s", "##k", "<unk>", "the", "dog"]
@@ -74,8 +74,8 @@ def test_golden_pieces_of_a_text(tmp_path: Path) -> None:
     tokenizer.save(tmp_path / "again.json")
     again = Tokenizer.load(tmp_path / "again.json")
     assert again.kind == "bert"
-    for one, other in zip(again.encode_lines(TEXTS), tokenizer.encode_lines(TEXTS), strict=True):
-        assert one.tolist() == other.tolist()
+    for entry, other in zip(again.encode_lines(TEXTS), tokenizer.encode_lines(TEXTS), strict=True):
+        assert entry.tolist() == other.tolist()
 
 
 def test_hidden_states_and_gaps_are_those_of_the_folders_network(tmp_path: Path) -> None:
@@ -86,17 +86,17 @@ def test_hidden_states_and_gaps_are_those_of_the_folders_network(tmp_path: Path)
     other = torch.tensor([theirs_of(tokenizer, tokens.tolist())])
     ours, sides = torch.from_numpy(tokens)[None], torch.from_numpy(segments)[None]
     with torch.no_grad():
-        for one, two in zip(model.hidden(ours, sides), written.hidden(other, sides), strict=True):
-            torch.testing.assert_close(one, two, atol=1e-6, rtol=0)
+        for item, two in zip(model.hidden(ours, sides), written.hidden(other, sides), strict=True):
+            torch.testing.assert_close(item, two, atol=1e-6, rtol=0)
     gap = torch.tensor([2]), torch.tensor([4]), torch.tensor([0])
-    found, wanted = (
+    result, wanted = (
         model.masked_log_probs(Masked(ours, sides, *gap)),
         written.masked_log_probs(Masked(other, sides, *gap)),
     )
     for token in tokenizer.ordinary:
         index = VOCABULARY.index(tokenizer.name(token))
-        torch.testing.assert_close(found[0, token], wanted[0, index], atol=1e-5, rtol=0)
-    assert found[0, 2:4].exp().sum() == 0  # BOS and EOS, which BERT does not have
+        torch.testing.assert_close(result[0, token], wanted[0, index], atol=1e-5, rtol=0)
+    assert result[0, 2:4].exp().sum() == 0  # BOS and EOS, which BERT does not have
     torch.testing.assert_close(
         model.follow_log_probs(Masked(ours, sides, *gap)), written.follow_log_probs(Masked(other, sides, *gap))
     )
@@ -161,9 +161,9 @@ def test_either_file_says_how_text_is_cleaned(tmp_path: Path, settings: dict[str
     normalizer |= {"strip_accents": settings.get("strip_accents")}
     (tmp_path / "tokenizer_config.json").unlink()
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json(normalizer=normalizer)))
-    for one, other in zip(lines, import_foreign_bert(tmp_path)[1].encode_lines(TEXTS), strict=True):
-        assert one.tolist() == other.tolist()
-    knows_cafe = "cafe" in [import_foreign_bert(tmp_path)[1].name(int(one)) for one in lines[1]]
+    for line, other in zip(lines, import_foreign_bert(tmp_path)[1].encode_lines(TEXTS), strict=True):
+        assert line.tolist() == other.tolist()
+    knows_cafe = "cafe" in [import_foreign_bert(tmp_path)[1].name(int(line)) for line in lines[1]]
     assert knows_cafe == (settings.get("do_lower_case", True) and settings.get("strip_accents") is None)
 
 
@@ -279,20 +279,20 @@ def test_parity_with_a_folder_of_transformers(kind: str, tmp_path: Path) -> None
     written.save_pretrained(tmp_path / "hf")
     model, tokenizer = read_imported(tmp_path / "hf")
     assert isinstance(model, BERT)
-    for one, two in ((TEXTS[0], None), (TEXTS[1], TEXTS[3]), (TEXTS[3], TEXTS[0])):
-        encoded = written(one, two) if two else written(one)
+    for item, two in ((TEXTS[0], None), (TEXTS[1], TEXTS[3]), (TEXTS[3], TEXTS[0])):
+        encoded = written(item, two) if two else written(item)
         second = None if two is None else tokenizer.encode(two)
-        tokens, segments = model.framed(tokenizer.encode(one), second)
+        tokens, segments = model.framed(tokenizer.encode(item), second)
         assert encoded["input_ids"] == theirs_of(tokenizer, tokens.tolist())
         assert encoded["token_type_ids"] == segments.tolist()
         inputs = {name: torch.tensor([encoded[name]]) for name in ("input_ids", "token_type_ids")}
         with torch.no_grad():
-            found = (peer.bert if kind in HEADS else peer)(**inputs, output_hidden_states=True)
+            result = (peer.bert if kind in HEADS else peer)(**inputs, output_hidden_states=True)
             ours = model.hidden(torch.from_numpy(tokens)[None], torch.from_numpy(segments)[None])
-        for here, there in zip(ours, found.hidden_states, strict=True):
+        for here, there in zip(ours, result.hidden_states, strict=True):
             torch.testing.assert_close(here, there, atol=1e-5, rtol=1e-5)
         if kind in ("BertForPreTraining", "BertForMaskedLM"):
-            logits = found.prediction_logits if kind == "BertForPreTraining" else found.logits
+            logits = result.prediction_logits if kind == "BertForPreTraining" else result.logits
             scores = torch.log_softmax(model.head(model.transformed(ours[-1])), dim=-1)
             there = torch.log_softmax(logits, dim=-1)
             for token in tokenizer.ordinary:

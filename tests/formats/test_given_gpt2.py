@@ -34,13 +34,13 @@ def folder_of(folder: Path, **settings: Any) -> GPT:
             parameter.add_(0.2 * torch.randn_like(parameter))
     folder.mkdir(parents=True, exist_ok=True)
     save_file(
-        {name: np.ascontiguousarray(one) for name, one in gpt2_arrays(model).items()}, folder / "model.safetensors"
+        {name: np.ascontiguousarray(array) for name, array in gpt2_arrays(model).items()}, folder / "model.safetensors"
     )
     about = _gpt2_config(model.config, R, model.config.tie_weights) | {"bos_token_id": END, "eos_token_id": END}
     (folder / "config.json").write_text(json.dumps(about))
     (folder / "vocab.json").write_text(json.dumps({token: index for index, token in enumerate(VOCABULARY)}))
     order = [MERGES[0], MERGES[1], MERGES[4], MERGES[2], MERGES[3]]
-    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{one} {two}\n" for one, two in order))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{item} {two}\n" for item, two in order))
     return model
 
 
@@ -80,15 +80,15 @@ def test_hidden_states_are_the_same_and_probabilities_nearly(tied: bool, tmp_pat
 def test_golden_pieces_of_a_text(tmp_path: Path) -> None:
     folder_of(tmp_path)
     tokenizer = import_foreign_gpt2(tmp_path)[1]
-    assert [tokenizer.name(int(one)) for one in tokenizer.encode("the cat")] == ["the", "Ġcat"]
+    assert [tokenizer.name(int(item)) for item in tokenizer.encode("the cat")] == ["the", "Ġcat"]
     assert not {BOS, EOS} & {*tokenizer.encode(TEXTS[2]).tolist()}  # no special is found in a text
     tokenizer.save(tmp_path / "again.json")
     again = Tokenizer.load(tmp_path / "again.json")
     assert (again.kind, again.vocab_size) == ("bpe_bytes", R + 3)
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_json()))
     for other in (again, import_foreign_gpt2(tmp_path)[1]):
-        for one, two in zip(other.encode_lines(TEXTS), tokenizer.encode_lines(TEXTS), strict=True):
-            assert one.tolist() == two.tolist()
+        for ids, two in zip(other.encode_lines(TEXTS), tokenizer.encode_lines(TEXTS), strict=True):
+            assert ids.tolist() == two.tolist()
 
 
 MODEL = tokenizer_json()["model"]
@@ -161,7 +161,7 @@ def test_half_precision_padding_and_heads_of_a_body(
         torch.testing.assert_close(tensor, plain[name], atol=step, rtol=step)
 
 
-def test_rows_of_another_model_are_not_taken_for_padding(tmp_path: Path) -> None:
+def test_rows_of_another_model_are_not_read_as_padding(tmp_path: Path) -> None:
     folder_of(tmp_path)
     stored(tmp_path, torch.float32, rows=R + 1)
     with pytest.raises(InputError, match="do not belong together"):
@@ -175,7 +175,7 @@ def test_added_specials_keep_their_rows(beside: bool, padded: bool, tmp_path: Pa
     written = folder_of(tmp_path)
     more = ["[PAD]", "<|us er|>"]
     stored(tmp_path, torch.float32, rows=R + 2)
-    added = [{"id": R + index, "content": one, "special": True} for index, one in enumerate(more)]
+    added = [{"id": R + index, "content": item, "special": True} for index, item in enumerate(more)]
     if beside:
         decoder = {str(token["id"]): {"content": token["content"], "special": True} for token in added}
         (tmp_path / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": decoder}))
@@ -240,8 +240,8 @@ def test_parity_with_a_folder_of_transformers(tmp_path: Path) -> None:
         ids = tokenizer.encode(text).tolist()
         assert theirs(text)["input_ids"] == theirs_of(tokenizer, ids)
         with torch.no_grad():
-            found = peer(torch.tensor([[END, *theirs_of(tokenizer, ids)]])).last_hidden_state
-            torch.testing.assert_close(model(torch.tensor([[BOS, *ids]]))[0], found, atol=1e-5, rtol=1e-5)
+            states = peer(torch.tensor([[END, *theirs_of(tokenizer, ids)]])).last_hidden_state
+            torch.testing.assert_close(model(torch.tensor([[BOS, *ids]]))[0], states, atol=1e-5, rtol=1e-5)
     assert written.config.layers == 2
 
 
@@ -267,5 +267,5 @@ def test_parity_with_a_body_of_transformers_in_bf16(kind: str, tmp_path: Path) -
         ids = tokenizer.encode(text).tolist()
         assert theirs(text)["input_ids"] == theirs_of(tokenizer, ids)
         with torch.no_grad():
-            found = body(torch.tensor([[END, *theirs_of(tokenizer, ids)]])).last_hidden_state
-            torch.testing.assert_close(model(torch.tensor([[BOS, *ids]]))[0], found, atol=1e-5, rtol=1e-5)
+            states = body(torch.tensor([[END, *theirs_of(tokenizer, ids)]])).last_hidden_state
+            torch.testing.assert_close(model(torch.tensor([[BOS, *ids]]))[0], states, atol=1e-5, rtol=1e-5)

@@ -39,9 +39,9 @@ def model(tokenizer: Tokenizer) -> GPT:
 
 def test_parity_of_log_probs_with_prompts(model: GPT, tokenizer: Tokenizer) -> None:
     pairs = [(item.fields["question"], f" {option}") for item in ITEMS for option in item.options]
-    found = iter(Answering(model, tokenizer).log_probs(pairs))
+    result = iter(Answering(model, tokenizer).log_probs(pairs))
     for values in Prompter(model, tokenizer, FORM).scores(ITEMS)["sum"]:
-        assert [next(found)[0] for _ in values] == pytest.approx(values.tolist(), abs=1e-5)
+        assert [next(result)[0] for _ in values] == pytest.approx(values.tolist(), abs=1e-5)
 
 
 def test_greedy_is_what_the_model_says(model: GPT, tokenizer: Tokenizer) -> None:
@@ -58,10 +58,12 @@ def test_whole_texts(model: GPT, tokenizer: Tokenizer) -> None:
     ids = [2, *tokenizer.encode("rome .").tolist(), 3, 2, *tokenizer.encode("paris").tolist()]
     whole = float(model.log_probs(torch.tensor([ids])).double().sum())
     long = " ".join(LINES * 6)
-    found = Answering(model, tokenizer).whole_log_probs(["rome .\nparis", "", long])
-    assert found[0] == pytest.approx(whole, abs=1e-5) and found[1] == 0.0
+    whole_log_probs = Answering(model, tokenizer).whole_log_probs(["rome .\nparis", "", long])
+    assert whole_log_probs[0] == pytest.approx(whole, abs=1e-5) and whole_log_probs[1] == 0.0
     windows = torch.tensor([[2, *tokenizer.encode(long).tolist()]])
-    assert windows.shape[1] > 64 and found[2] == pytest.approx(float(model.log_probs(windows).double().sum()), abs=1e-4)
+    assert windows.shape[1] > 64 and whole_log_probs[2] == pytest.approx(
+        float(model.log_probs(windows).double().sum()), abs=1e-4
+    )
 
 
 def test_the_end_of_a_line_can_be_greedy(tokenizer: Tokenizer) -> None:
@@ -79,11 +81,11 @@ def test_the_end_of_a_line_can_be_greedy(tokenizer: Tokenizer) -> None:
         ("", line),
     ]
     answering = Answering(counted, tokenizer)
-    found = answering.log_probs(pairs)
+    log_probs = answering.log_probs(pairs)
     ends = counted.next_log_probs(torch.tensor([[BOS, *tokenizer.encode(line).tolist()]]))[0]
-    assert int(ends.argmax()) == EOS and found[0][0] == pytest.approx(float(ends[EOS]), abs=1e-5)
+    assert int(ends.argmax()) == EOS and log_probs[0][0] == pytest.approx(float(ends[EOS]), abs=1e-5)
     (answer,) = answering.continuations([(first, {})])
-    assert [greedy for _, greedy in found] == [
+    assert [greedy for _, greedy in log_probs] == [
         True,
         True,
         False,
@@ -151,7 +153,7 @@ def test_parity_on_a_task_of_the_harness(
     assert result["results"]["capitals"]["acc,none"] == pytest.approx(accuracy)
 
 
-def test_requests_are_taken_apart(model: GPT, tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_requests_are_parsed(model: GPT, tokenizer: Tokenizer, tmp_path: Path) -> None:
     pytest.importorskip("lm_eval")
     model.save(tmp_path / "model")
     tokenizer.save(tmp_path / "model" / "tokenizer.json")

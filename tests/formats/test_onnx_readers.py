@@ -21,7 +21,7 @@ from langladder.text.labelled.labelled import Example
 from langladder.text.tokenize.specials import PAD
 from tests.formats.test_bert_heads_folder import made
 from tests.formats.test_exports import run_as_declared
-from tests.models.grown_rungs import PAIRS, SINGLES, saved_bert
+from tests.models.fine_tuned_rungs import PAIRS, SINGLES, saved_bert
 
 
 def session(path: Path) -> Any:
@@ -38,9 +38,9 @@ def _needs_onnx() -> None:
 def rows(vocab_size: int) -> list[torch.Tensor]:
     """Batches of other sizes than the traced one: padded, not padded, one short row, rows as long as they may be."""
     torch.manual_seed(1)
-    found = [torch.randint(4, vocab_size - 3, shape) for shape in ((3, 7), (4, 5), (1, 2), (2, 24))]
-    found[0][1, 4:], found[0][2, 2:] = PAD, PAD
-    return found
+    numbers = [torch.randint(4, vocab_size - 3, shape) for shape in ((3, 7), (4, 5), (1, 2), (2, 24))]
+    numbers[0][1, 4:], numbers[0][2, 2:] = PAD, PAD
+    return numbers
 
 
 def test_parity_of_an_encoder_in_onnx(tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_parity_of_a_classifier_in_onnx(kind: type[Any], settings: dict[str, Any
     runs = session(tmp_path / "model.onnx")
     read: list[Example] = PAIRS if settings.get("pairs") == "similarity" else [*SINGLES, *PAIRS]
     for some in (read, read[:1]):
-        (found,) = run_as_declared(runs, {"tokens": collate([model.encode(one) for one in some]).tokens.numpy()})
-        np.testing.assert_allclose(found, model.log_probs(some), atol=1e-5)
+        (result,) = run_as_declared(runs, {"tokens": collate([model.encode(item) for item in some]).tokens.numpy()})
+        np.testing.assert_allclose(result, model.log_probs(some), atol=1e-5)
 
 
 @pytest.mark.parametrize("layers", ["last", "concat"])
@@ -88,10 +88,10 @@ def test_parity_of_a_tagger_in_onnx(layers: str, tmp_path: Path) -> None:
     batch = model.collate([model.encode(["dogs", "sleep"])])
     assert run_as_declared(runs, {"tokens": batch.tokens.numpy()})[0].shape[:2] == batch.tokens.shape
     batch = model.collate([model.encode(words.split()) for words in ("the cat sees a dog", "dogs sleep")])
-    (found,) = run_as_declared(runs, {"tokens": batch.tokens.numpy()})
+    (result,) = run_as_declared(runs, {"tokens": batch.tokens.numpy()})
     with torch.no_grad():
         ours = torch.log_softmax(model(batch), dim=-1)  # (B, W, K)
-    at_words = found.reshape(-1, found.shape[-1])[batch.positions.numpy()]
+    at_words = result.reshape(-1, result.shape[-1])[batch.positions.numpy()]
     inside = model.inside(batch).numpy()
     np.testing.assert_allclose(at_words[inside], ours.numpy()[inside], atol=1e-5)
 

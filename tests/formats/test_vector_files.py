@@ -37,16 +37,16 @@ def test_roundtrip_in_every_format(tmp_path: Path, format: Format, name: str) ->
     vectors = some_vectors()
     write_vectors(vectors, tmp_path / name, format)
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    found = read_vectors(tmp_path / name)
-    assert found.words == vectors.words
-    assert found.matrix.dtype == np.float32 and np.array_equal(found.matrix, vectors.matrix)
+    result = read_vectors(tmp_path / name)
+    assert result.words == vectors.words
+    assert result.matrix.dtype == np.float32 and np.array_equal(result.matrix, vectors.matrix)
     if format in ("safetensors", "projector"):
-        assert found.counts is not None and vectors.counts is not None
-        assert found.counts.tolist() == vectors.counts.tolist()
+        assert result.counts is not None and vectors.counts is not None
+        assert result.counts.tolist() == vectors.counts.tolist()
     if format != "projector":
         assert format_of(tmp_path / name) == format
 
-    write_vectors(found, tmp_path / "again" / name, format)  # same vectors, same bytes (no time inside a gzip file)
+    write_vectors(result, tmp_path / "again" / name, format)  # same vectors, same bytes (no time inside a gzip file)
     for path in (tmp_path / "again").rglob("*.*"):
         if path.is_file() and format != "safetensors":
             assert path.read_bytes() == (tmp_path / path.relative_to(tmp_path / "again")).read_bytes()
@@ -57,8 +57,8 @@ def test_sparse_vectors_roundtrip(tmp_path: Path, format: Format, monkeypatch: p
     monkeypatch.setattr(vector_formats, "ROWS_AT_ONCE", 5)
     matrix = np.where(np.random.default_rng(0).random((12, 9)) < 0.2, 1.5, 0).astype(np.float32)
     write_vectors(WordVectors(WORDS, csr_matrix(matrix)), tmp_path / "v", format)
-    found = read_vectors(tmp_path / "v")
-    assert np.array_equal(found.matrix.toarray() if found.is_sparse else found.matrix, matrix)
+    vectors = read_vectors(tmp_path / "v")
+    assert np.array_equal(vectors.matrix.toarray() if vectors.is_sparse else vectors.matrix, matrix)
 
 
 @pytest.mark.parametrize("name", ["v.glove", "v.glove.gz", "v.vec", "v.vec.gz", "v.bin", "v.bin.gz"])
@@ -72,12 +72,12 @@ def test_parity_with_gensim_both_ways(tmp_path: Path, name: str) -> None:
 
     theirs = tmp_path / f"theirs-{name}"
     peer.save_word2vec_format(str(theirs), binary=kind["binary"], write_header=not kind["no_header"])
-    found = read_vectors(theirs)
-    assert found.words == vectors.words and np.array_equal(found.matrix, vectors.matrix)
+    result = read_vectors(theirs)
+    assert result.words == vectors.words and np.array_equal(result.matrix, vectors.matrix)
 
 
 @pytest.mark.real
-def test_reads_a_gzipped_binary_made_elsewhere_by_content(tmp_path: Path) -> None:
+def test_reads_a_gzipped_binary_from_another_tool_by_content(tmp_path: Path) -> None:
     reference = real("ref-gensim/euclidean_vectors.bin.gz")
     renamed = tmp_path / "no-ending"
     renamed.write_bytes(reference.read_bytes())
@@ -161,8 +161,8 @@ def test_folders_are_refused_with_what_they_lack(tmp_path: Path) -> None:
 def test_a_safetensors_file_stands_for_its_folder(tmp_path: Path) -> None:
     vectors = some_vectors()
     vectors.save(tmp_path / "dense")
-    found = read_vectors(tmp_path / "dense" / "vectors.safetensors")
-    assert found.words == vectors.words and found.about == {"why": "test"}
+    result = read_vectors(tmp_path / "dense" / "vectors.safetensors")
+    assert result.words == vectors.words and result.about == {"why": "test"}
     (tmp_path / "dense" / "words.json").unlink()
     with pytest.raises(InputError, match=r"needs words\.json"):
         read_vectors(tmp_path / "dense" / "vectors.safetensors")
@@ -205,8 +205,8 @@ def test_damaged_entries_of_text_are_left_out_and_counted_or_refused(tmp_path: P
     lines = [b"the 1 2", b"the 3 4", b"na\xc3 1 2", b"b\x01d 1 2", b" 1 2", b"a nan 1", b"\xe3\x80\x80 5 6"]
     path = tmp_path / "v.txt"
     path.write_bytes(header + b"\n".join(lines) + b"\n")
-    found = read_vectors(path, damage := Damage("skip"))
-    assert found.words == ["the", "\u3000"] and found.matrix.tolist() == [[1, 2], [5, 6]]
+    vectors = read_vectors(path, damage := Damage("skip"))
+    assert vectors.words == ["the", "\u3000"] and vectors.matrix.tolist() == [[1, 2], [5, 6]]
     first = 1 + (b"7" in header)
     kinds = [
         "a word that occurs twice", "a word that is not UTF-8", "a word with a control character",
@@ -214,7 +214,7 @@ def test_damaged_entries_of_text_are_left_out_and_counted_or_refused(tmp_path: P
     ]  # fmt: skip
     numbered = enumerate(kinds, start=first + 1)
     assert damage.report() == {kind: {"count": 1, "first": f"{path}:{line}"} for line, kind in numbered}
-    assert found.matrix.flags.writeable  # as torch asks for
+    assert vectors.matrix.flags.writeable  # as torch asks for
 
     with pytest.raises(InputError, match=rf":{first + 1}: a word that occurs twice; 'the' is at line {first}"):
         read_vectors(path, Damage("strict"))
@@ -222,7 +222,7 @@ def test_damaged_entries_of_text_are_left_out_and_counted_or_refused(tmp_path: P
     assert read_vectors(path, Damage("strict")).words == ["the"]
 
 
-def test_what_is_left_out_without_being_asked_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_left_out_without_being_asked_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "v.txt").write_bytes(b"the 1 2\na 1 2\nthe 3 4\n")
     assert read_vectors(tmp_path / "v.txt")["the"].tolist() == [1, 2]
     assert caplog.messages == [
@@ -242,16 +242,16 @@ def test_what_is_left_out_without_being_asked_is_said(tmp_path: Path, caplog: py
 )
 def test_tabs_marks_and_line_ends_are_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "v").write_bytes(content)
-    found = read_vectors(tmp_path / "v", Damage("strict"))
-    assert found.words == ["a", "b"] and found.matrix.tolist() == [[1, 2], [3, 4]]
+    vectors = read_vectors(tmp_path / "v", Damage("strict"))
+    assert vectors.words == ["a", "b"] and vectors.matrix.tolist() == [[1, 2], [3, 4]]
 
 
 def test_projector_leaves_damaged_entries_out(tmp_path: Path) -> None:
     write_vectors(WordVectors(["a", "b", "c"], np.eye(3, dtype=np.float32), np.array([3, 2, 1])), tmp_path, "projector")
     (tmp_path / "metadata.tsv").write_bytes(b"\xef\xbb\xbfword\tcount\r\na\t3\r\na\t2\r\nc\t1\r\n")
-    found = read_vectors(tmp_path, damage := Damage())
-    assert found.words == ["a", "c"] and found.matrix.tolist() == [[1, 0, 0], [0, 0, 1]]
-    assert found.counts is not None and found.counts.tolist() == [3, 1] and sum(damage.counts.values()) == 1
+    vectors = read_vectors(tmp_path, damage := Damage())
+    assert vectors.words == ["a", "c"] and vectors.matrix.tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert vectors.counts is not None and vectors.counts.tolist() == [3, 1] and sum(damage.counts.values()) == 1
     with pytest.raises(InputError, match=r"metadata\.tsv:3: a word that occurs twice; 'a' is at line 2"):
         read_vectors(tmp_path, Damage("strict"))
     (tmp_path / "metadata.tsv").write_bytes(b"word\tcount\na\t3\nb\t1_0\nc\t1\n")

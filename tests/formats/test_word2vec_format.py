@@ -38,7 +38,7 @@ def test_word2vec_roundtrip_and_parity_with_gensim(tmp_path: Path, binary: bool)
 
 
 @pytest.mark.real
-def test_reads_a_gzipped_binary_made_elsewhere(tmp_path: Path) -> None:
+def test_reads_a_gzipped_binary_from_another_tool(tmp_path: Path) -> None:
     reference = real("ref-gensim/euclidean_vectors.bin.gz")
     vectors = read_vectors(reference)
     plain = tmp_path / "vectors.bin"
@@ -99,8 +99,8 @@ def test_damaged_entries_of_binary_files_are_left_out(tmp_path: Path, end: bytes
     content = binary(["the", "naïé", "the", "king", "queen"], matrix, end=end)
     path = tmp_path / "v.bin"
     path.write_bytes(content.replace("é ".encode(), b"\xc3 "))  # as the word2vec tool cuts its longest words
-    words, found = vector_formats.read_word2vec(path, damage=(damage := Damage()))
-    assert words == ["the", "queen"] and np.array_equal(found, matrix[[0, 4]])
+    words, result = vector_formats.read_word2vec(path, damage=(damage := Damage()))
+    assert words == ["the", "queen"] and np.array_equal(result, matrix[[0, 4]])
     assert list(damage.report()) == [
         "a word that is not UTF-8", "a word that occurs twice", "a number that is not finite",
     ]  # fmt: skip

@@ -47,8 +47,8 @@ def test_types_that_numpy_lacks_raise_a_named_error(tmp_path: Path) -> None:
     save_torch({"a": torch.ones(2), "half": torch.ones(2).bfloat16()}, tmp_path / "x")
     with pytest.raises(InputError, match=r"x: half is BF16; supported are U64, .*F32"):
         read_arrays(tmp_path / "x")
-    found = read_weights(tmp_path / "x", ["half"])
-    assert list(found) == ["half"] and found["half"].dtype == np.float32 and found["half"].tolist() == [1, 1]
+    weights = read_weights(tmp_path / "x", ["half"])
+    assert list(weights) == ["half"] and weights["half"].dtype == np.float32 and weights["half"].tolist() == [1, 1]
     with pytest.raises(InputError, match="not a safetensors file that can be read"):
         read_weights(tmp_path / "x", ["other"])
 

@@ -21,9 +21,9 @@ def stream(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """Where lines go; they come quickly here."""
     monkeypatch.setattr(progress, "FIRST", 0.05)
     monkeypatch.setattr(progress, "EVERY", 0.1)
-    found = io.StringIO()
-    monkeypatch.setattr(progress, "_always", Board(found))
-    return found
+    string_io = io.StringIO()
+    monkeypatch.setattr(progress, "_always", Board(string_io))
+    return string_io
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def test_an_edit_of_a_kernel_changes_the_version_and_no_other_edit(tmp_path: Pat
     assert (version(tmp_path / "kernels") != before) == counts
 
 
-def test_a_helper_that_changed_is_compiled_anew(tmp_path: Path) -> None:
+def test_a_helper_that_changed_is_compiled_again(tmp_path: Path) -> None:
     """What Numba's own cache gets wrong: `caller` would go on calling the old `helper`."""
     kernels, specials = tmp_path / "langladder" / "kernels", Path("text") / "tokenize" / "specials.py"
     (tmp_path / "langladder" / specials).parent.mkdir(parents=True)
@@ -40,12 +40,12 @@ def test_a_helper_that_changed_is_compiled_anew(tmp_path: Path) -> None:
     (kernels / "caller.py").write_text(
         f"{imports}from langladder.kernels.helper import helper\n\n\n@njit()\ndef caller(x):\n    return helper(x)\n"
     )
-    found = []
+    result = []
     for step in (1, 10):
         (kernels / "helper.py").write_text(f"{imports}\n\n@njit()\ndef helper(x):\n    return x + {step}\n")
         code = "from langladder.kernels.caller import caller; print(caller(1))"
-        found.append(subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout)
-    assert found == ["2\n", "11\n"]
+        result.append(subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout)
+    assert result == ["2\n", "11\n"]
     assert len(list((kernels / "__pycache__").glob("kernels-*"))) == 2
 
 

@@ -9,9 +9,9 @@ from langladder.kernels.small_products import combinations, products
 
 
 @njit(nogil=True)
-def _both_sums(rows: np.ndarray, one: np.ndarray, four: np.ndarray) -> None:
+def _both_sums(rows: np.ndarray, item: np.ndarray, four: np.ndarray) -> None:
     for i in range(4):
-        one[0, i] = sum8(load8(rows, i, 0))
+        item[0, i] = sum8(load8(rows, i, 0))
     store_sums4(four, 0, 0, load8(rows, 0, 0), load8(rows, 1, 0), load8(rows, 2, 0), load8(rows, 3, 0))
 
 
@@ -19,9 +19,9 @@ def test_four_sums_are_sum8_to_the_bit() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
         rows = (rng.standard_normal((4, 8)) * 10.0 ** rng.integers(-3, 4, (4, 8))).astype(np.float32)
-        one, four = np.zeros((1, 4), np.float32), np.zeros((1, 4), np.float32)
-        _both_sums(rows, one, four)
-        assert one.tobytes() == four.tobytes()
+        item, four = np.zeros((1, 4), np.float32), np.zeros((1, 4), np.float32)
+        _both_sums(rows, item, four)
+        assert item.tobytes() == four.tobytes()
         a, b = rows[:, :4], rows[:, 4:]
         halves = a + b  # ((0+4)+(2+6)) + ((1+5)+(3+7))
         assert np.array_equal(four[0], (halves[:, 0] + halves[:, 2]) + (halves[:, 1] + halves[:, 3]))

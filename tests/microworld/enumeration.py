@@ -52,10 +52,10 @@ def derivations(world: World, lines: int, text: Sequence[Sequence[str]] | None =
 
 def probabilities(world: World, lines: int, text: Sequence[Sequence[str]] | None = None) -> dict[Text, float]:
     """P(text) of every text of so many lines: the sum over all states."""
-    found: dict[Text, float] = {}
-    for one in derivations(world, lines, text):
-        found[one.text] = found.get(one.text, 0.0) + one.p
-    return found
+    result: dict[Text, float] = {}
+    for item in derivations(world, lines, text):
+        result[item.text] = result.get(item.text, 0.0) + item.p
+    return result
 
 
 def probability(world: World, text: Sequence[Sequence[str]]) -> float:
@@ -103,7 +103,7 @@ def _steps(
     elif isinstance(symbol, Effect):
         if symbol.name == "turn":
             subject, mood = divmod(state, world.extent.moods)
-            others = [one for one in range(world.extent.moods) if one != mood] or [mood]
+            others = [index for index in range(world.extent.moods) if index != mood] or [mood]
             for other in others:
                 yield (), memory, subject * world.extent.moods + other, (), (), 1 / len(others)
         else:
@@ -140,12 +140,12 @@ def _known(world: World, symbol: Known, memory: Memory) -> str:
 
 
 def _lines(words: Sequence[str]) -> Text:
-    found: list[tuple[str, ...]] = []
+    result: list[tuple[str, ...]] = []
     begun: list[str] = []
     for word in words:
         if word == END:
-            found.append(tuple(begun))
+            result.append(tuple(begun))
             begun = []
         else:
             begun.append(word)
-    return tuple(found)
+    return tuple(result)

@@ -64,26 +64,26 @@ def test_all_texts_add_up_to_one_and_each_is_read_with_its_probability(
     extent: Extent, path: Path | None, lines: int
 ) -> None:
     world = World(extent, path) if path else World(extent)
-    found = probabilities(world, lines)
-    assert math.fsum(found.values()) == pytest.approx(1, abs=1e-12)
-    assert len(found) >= 32
-    for text, p in found.items():
+    result = probabilities(world, lines)
+    assert math.fsum(result.values()) == pytest.approx(1, abs=1e-12)
+    assert len(result) >= 32
+    for text, p in result.items():
         assert read_probability(world, text) == pytest.approx(p, rel=1e-9), text
 
 
 def test_no_text_has_two_derivations(small: World) -> None:
     choices: dict[Text, set[tuple[int, ...]]] = {}
-    for one in derivations(small, 2):
-        choices.setdefault(one.text, set()).add(one.choices)
-    assert all(len(found) == 1 for found in choices.values())
+    for derivation in derivations(small, 2):
+        choices.setdefault(derivation.text, set()).add(derivation.choices)
+    assert all(len(choice) == 1 for choice in choices.values())
 
 
 @pytest.mark.long
 def test_texts_of_three_lines_add_up_to_one(least: World) -> None:
-    found = probabilities(least, 3)
-    assert math.fsum(found.values()) == pytest.approx(1, abs=1e-12)
-    for text in Random(1).sample(sorted(found), 500):
-        assert read_probability(least, text) == pytest.approx(found[text], rel=1e-9), text
+    result = probabilities(least, 3)
+    assert math.fsum(result.values()) == pytest.approx(1, abs=1e-12)
+    for text in Random(1).sample(sorted(result), 500):
+        assert read_probability(least, text) == pytest.approx(result[text], rel=1e-9), text
 
 
 def test_a_text_of_another_world_is_not_read(small: World) -> None:
@@ -94,14 +94,14 @@ def test_a_text_of_another_world_is_not_read(small: World) -> None:
 
 def explicit(world: World, count: int) -> list[tuple[list[list[str]], float]]:
     """Drawn stories of six lines in which the mood changes, with the sum over all sequences of states."""
-    found = []
+    result = []
     for seed in range(100):
         story = words(world.draw(Random(f"explicit {seed}"), 6))
         if 2 <= sum(line[0] in ("but", "suddenly") for line in story) <= 3:
-            found.append((story, math.log(probability(world, story))))
-        if len(found) == count:
+            result.append((story, math.log(probability(world, story))))
+        if len(result) == count:
             break
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +111,12 @@ def summed(turning: World) -> list[tuple[list[list[str]], float]]:
 
 def disagreement(world: World, summed: list[tuple[list[list[str]], float]]) -> float:
     """The largest difference between the recursion and the sum, in nats."""
-    found = []
+    result = []
     for story, log_prob in summed:
         reading = world.read(story)
         assert reading is not None
-        found.append(abs(math.fsum(p for line in reading.log_probs for p in line) - log_prob))
-    return max(found)
+        result.append(abs(math.fsum(p for line in reading.log_probs for p in line) - log_prob))
+    return max(result)
 
 
 def test_the_recursion_is_the_sum_over_all_sequences_of_states(
@@ -145,8 +145,8 @@ def _no_update(patch: pytest.MonkeyPatch, world: World) -> None:
 
     def advance(readers: list[Reader], word: str) -> tuple[list[Reader], str]:
         after, kind = right(readers, word)
-        for one in after:
-            one.belief = world.prior * one.belief.sum()
+        for item in after:
+            item.belief = world.prior * item.belief.sum()
         return after, kind
 
     patch.setattr(world, "advance", advance)
@@ -165,25 +165,25 @@ def test_a_recursion_with_a_mistake_is_not_that_sum(
 
 def surprisals(drawn: World, reader: World, stories: int) -> np.ndarray:
     """(−log P(word), entropy of its distribution) of each word: (words, 2)."""
-    found = []
+    result = []
     for seed in range(stories):
         lines = words(drawn.draw(Random(f"entropy {seed}")))
         readers = [reader.reader()]
         for line in lines:
-            for one in readers:
-                one.stack.append(reader.start)
+            for item in readers:
+                item.stack.append(reader.start)
             for word in [*line, END]:
                 chances = reader.next_words(readers)
                 p = np.array(list(chances.values()))
                 assert p.sum() == pytest.approx(1, abs=1e-12)
-                found.append((-math.log(chances[word]), -float(p @ np.log(p))))
+                result.append((-math.log(chances[word]), -float(p @ np.log(p))))
                 if word != END:
                     readers, _ = reader.advance(readers, word)
                     total = readers[0].belief.sum()
                     readers[0].belief = readers[0].belief / total
                     assert chances[word] == pytest.approx(total, rel=1e-9)
             readers = list(reader.ended(readers))
-    return np.array(found)
+    return np.array(result)
 
 
 def test_a_story_of_hundreds_of_lines_has_next_words(small: World) -> None:
@@ -195,9 +195,9 @@ def test_a_story_of_hundreds_of_lines_has_next_words(small: World) -> None:
     assert chances[story[-1][1]] == pytest.approx(math.exp(reading.log_probs[-1][1]), rel=1e-9)
 
 
-def z_score(found: np.ndarray) -> float:
+def z_score(result: np.ndarray) -> float:
     """Of the sum of −log P − entropy, a martingale under the right probabilities."""
-    difference = found[:, 0] - found[:, 1]
+    difference = result[:, 0] - result[:, 1]
     return float(difference.sum() / math.sqrt((difference**2).sum()))
 
 
@@ -233,20 +233,20 @@ def test_a_hidden_word(turning: World, kind: str) -> None:
 def assert_share_of_the_story(world: World, kind: str) -> None:
     """Each word of the language put into the story, and the whole story read."""
     story, line, index = hidden_places(world, kind)
-    classes = {word for one in world.classes.values() for form in one.line.forms for word in one.form(form).words}
+    classes = {word for noun in world.classes.values() for form in noun.line.forms for word in noun.form(form).words}
     derived = {row[column] for column in ("country", "language") for row in table("lands")}
     others = {word for rule in world.rules.rules.values() for _, text in rule.lines for word in text.split()}
     expected = {}
     for word in classes | derived | others | {"he", "she", "him", "her", "is", "are"}:
-        changed = [list(one) for one in story]
+        changed = [list(item) for item in story]
         changed[line][index] = word
         if p := read_probability(world, changed):
             expected[word] = p
     assert story[line][index] in expected
     total = math.fsum(expected.values())
-    found = world.hidden_word(story, line, index)
-    assert found == pytest.approx({word: p / total for word, p in expected.items()}, rel=1e-9)
-    assert list(found.values()) == sorted(found.values(), reverse=True)
+    result = world.hidden_word(story, line, index)
+    assert result == pytest.approx({word: p / total for word, p in expected.items()}, rel=1e-9)
+    assert list(result.values()) == sorted(result.values(), reverse=True)
 
 
 def test_drawn_lines_are_as_frequent_as_their_probabilities(small: World) -> None:
@@ -254,8 +254,8 @@ def test_drawn_lines_are_as_frequent_as_their_probabilities(small: World) -> Non
     rng, draws = Random("frequencies"), 20_000
     counts = Counter(tuple(map(tuple, words(small.draw(rng, 1)))) for _ in range(draws))
     assert counts.keys() <= expected.keys()
-    found = stats.chisquare([counts[text] for text in expected], [p * draws for p in expected.values()])
-    assert found.pvalue > 1e-4
+    result = stats.chisquare([counts[text] for text in expected], [p * draws for p in expected.values()])
+    assert result.pvalue > 1e-4
 
 
 @pytest.mark.long
@@ -268,8 +268,8 @@ def test_drawn_second_lines_are_as_frequent_as_their_probabilities(least: World)
     assert len(often) > 50
     rest = draws - sum(counts[text] for text in often)
     shares = [expected[text] * draws for text in often]
-    found = stats.chisquare([*(counts[text] for text in often), rest], [*shares, draws - sum(shares)])
-    assert found.pvalue > 1e-4
+    result = stats.chisquare([*(counts[text] for text in often), rest], [*shares, draws - sum(shares)])
+    assert result.pvalue > 1e-4
 
 
 def test_the_same_seed_draws_the_same_story(small: World) -> None:

@@ -117,12 +117,12 @@ def test_a_form_stands_in_one_table_once_but_for_words_of_two_parts_of_speech():
 
 
 def test_the_two_forms_of_a_word_differ():
-    for name, one, other in [
+    for name, item, other in [
         ("nouns", "singular", "plural"),
         ("verbs", "past", "infinitive"),
         ("acts", "plural", "singular"),
     ]:
-        assert all(row[one] != row[other] for row in TABLES[name]), name
+        assert all(row[item] != row[other] for row in TABLES[name]), name
     assert all(row["male"] != row["female"] for row in TABLES["roles"])
     assert all(row["singular"].endswith("s") and not row["plural"].endswith("s") for row in TABLES["acts"])
 
@@ -140,7 +140,7 @@ def test_a_noun_has_company_of_its_own_subject(subject: str):
         assert min(used[word] for word in known) >= 2, used
 
 
-def test_a_noun_has_two_plain_adjectives_and_each_of_them_is_said_of_nouns_of_several_subjects():
+def test_a_noun_has_two_plain_adjectives_and_each_of_them_fits_nouns_of_several_subjects():
     known = [row["word"] for row in TABLES["plain"]]
     subjects: dict[str, set[str]] = {}
     for row in TABLES["nouns"]:

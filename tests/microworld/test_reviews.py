@@ -17,8 +17,8 @@ def chances(text: str, open_share: float = 0.0) -> dict[str, float]:
     """Label → P(label | text), to three places."""
     here = reviews_world(open_share)
     (reading, *_) = here.ended(here.read_words([here.reader()], text.split()))
-    found = review(Line(text.split(), reading.ways, 0), here).chances
-    return {str(label): round(p, 3) for label, p in found.items()}
+    result = review(Line(text.split(), reading.ways, 0), here).chances
+    return {str(label): round(p, 3) for label, p in result.items()}
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_golden_probabilities() -> None:
 def check_posterior(here: World, line: Line) -> bool:
     """P(label | text) = Σ P(derivations that have it) / Σ P(all); whether there are several labels."""
     joint: dict[int, float] = defaultdict(float)
-    for one in derivations(here, 1, [line.words]):
-        joint[review(Line(line.words, list(one.choices), 0), here).label] += one.p
+    for derivation in derivations(here, 1, [line.words]):
+        joint[review(Line(line.words, list(derivation.choices), 0), here).label] += derivation.p
     total = sum(joint.values())
     assert review(line, here).chances == pytest.approx({label: p / total for label, p in joint.items()}), line.text
     return len(joint) > 1
@@ -116,6 +116,8 @@ def test_order_decides_where_words_are_the_same() -> None:
     labels: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for row in islice(draw_reviews(Random(5), 0.0, POLARITY), 3000):
         words = row["text"].split()
-        kinds = ("thing" if one in things else "person" if one in people else str(mood.get(one, one)) for one in words)
+        kinds = (
+            "thing" if word in things else "person" if word in people else str(mood.get(word, word)) for word in words
+        )
         labels[tuple(sorted(kinds))].add(row["label"])
-    assert sum(len(found) > 1 for found in labels.values()) > 8
+    assert sum(len(label) > 1 for label in labels.values()) > 8

@@ -57,10 +57,10 @@ def test_more_processes_draw_the_same_bytes(
     assert len(shards(SIZES["tiny"].stories[0])) == 5
     for jobs in ("1", "3"):
         run(capsys, "draw", "--format", kind, "--out", str(tmp_path / jobs), "--jobs", jobs)
-    one, three = (next((tmp_path / jobs).iterdir()) for jobs in ("1", "3"))
-    assert one.read_bytes() == three.read_bytes()
+    item, three = (next((tmp_path / jobs).iterdir()) for jobs in ("1", "3"))
+    assert item.read_bytes() == three.read_bytes()
     if kind == "parquet":
-        assert pq.read_table(one)["document"].to_pylist()[-1] == SIZES["tiny"].stories[0] - 1
+        assert pq.read_table(item)["document"].to_pylist()[-1] == SIZES["tiny"].stories[0] - 1
 
 
 def test_shards_do_not_depend_on_the_order_in_which_they_are_drawn() -> None:
@@ -103,8 +103,8 @@ def test_labels_are_as_frequent_as_the_beliefs_of_their_reader(task: str) -> Non
         assert row["log_prob"] == pytest.approx(math.log(chances[names.index(row["label"])]), abs=1e-8)
         assert row["ceiling"] == pytest.approx(chances.max(), abs=1e-8)
         differences.append([(name == row["label"]) - p for name, p in zip(names, chances, strict=True)])
-    found = np.array(differences)  # (texts, labels)
-    assert (abs(found.sum(axis=0)) < 5 * np.sqrt((found**2).sum(axis=0)) + 1).all()
+    result = np.array(differences)  # (texts, labels)
+    assert (abs(result.sum(axis=0)) < 5 * np.sqrt((result**2).sum(axis=0)) + 1).all()
 
 
 def test_a_word_without_a_part_of_speech_is_named() -> None:
@@ -151,10 +151,10 @@ def test_floors_are_printed_with_their_errors(capsys: pytest.CaptureFixture[str]
     file.write_text("\n\n".join("\n".join(line.text for line in world().draw(rng)) for _ in range(4)))
     head, *rows = run(capsys, "floors", str(file), "--seen", "1", "0", "--lines", "10").splitlines()
     assert head.split("\t") == ["lines seen", "nats per word", "standard error", "perplexity per word"]
-    found = [row.split("\t") for row in rows]
-    assert [row[0] for row in found] == ["0", "1", "all"]
-    assert all(math.exp(float(nats)) == pytest.approx(float(perplexity), abs=0.01) for _, nats, _, perplexity in found)
-    assert float(found[0][2]) > 0
+    splits = [row.split("\t") for row in rows]
+    assert [row[0] for row in splits] == ["0", "1", "all"]
+    assert all(math.exp(float(nats)) == pytest.approx(float(perplexity), abs=0.01) for _, nats, _, perplexity in splits)
+    assert float(splits[0][2]) > 0
 
 
 def test_next_words(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,12 +47,12 @@ def test_a_line_that_was_read_is_translated_as_the_line_that_was_drawn(translati
 
 def test_adjectives_agree_with_their_nouns(translated: list[tuple[str, str]]) -> None:
     """The word before a noun in -ojn ends in -ajn, and so on, where an adjective stands there."""
-    found = 0
+    result = 0
     for english, esperanto in translated:
         for adjective, ending, noun in re.findall(r"\b(?:la|du|ĉi tiu\w*) (\w+?)(ajn|aj|an|a) (\w+)", esperanto):
-            found += 1
+            result += 1
             assert noun.endswith(ending.replace("a", "o", 1)), (english, esperanto, adjective)
-    assert found > 1000
+    assert result > 1000
 
 
 @pytest.mark.parametrize(("english", "esperanto"), [

@@ -104,7 +104,7 @@ def test_memories_without_values_are_as_frequent_as_their_probabilities() -> Non
     here, rng, draws, line = world(), Random("memories"), 1_000, 5
     counts: Counter[tuple[object, ...]] = Counter()
     for _ in range(draws):
-        readers = here.begun([one.words for one in here.draw(rng, line)])
+        readers = here.begun([item.words for item in here.draw(rng, line)])
         counts[without_values(readers[0].memory).key()] += 1
     expected = {memory.key(): p for memory, p in Structures(here).before(line)}
     assert math.fsum(expected.values()) == pytest.approx(1, abs=1e-12)
@@ -156,7 +156,7 @@ def memories() -> list[Memory]:
 def readers_after_anything(words: Sequence[str]) -> list[Reader]:
     """All readers of a line, after everything that can be remembered."""
     here = world()
-    return [one for memory in memories() for one in here.ended(here.read_words([here.reader(memory.copy())], words))]
+    return [item for memory in memories() for item in here.ended(here.read_words([here.reader(memory.copy())], words))]
 
 
 def test_a_line_can_be_read_alone_if_some_story_has_it() -> None:
@@ -167,9 +167,9 @@ def test_a_line_can_be_read_alone_if_some_story_has_it() -> None:
     for line in lines:
         other, index = rng.choice(lines), rng.randrange(len(line) - 1)
         spoiled.append([*line[:index], *other[index : index + 1], *line[index + 1 :]])
-    found = [read_alone(world(), line) is not None for line in spoiled]
-    assert found == [bool(readers_after_anything(line)) for line in spoiled]
-    assert 5 <= sum(found) <= len(found) - 5
+    result = [read_alone(world(), line) is not None for line in spoiled]
+    assert result == [bool(readers_after_anything(line)) for line in spoiled]
+    assert 5 <= sum(result) <= len(result) - 5
     for text in ("", ".", "the cows", "the cows sleep . .", "she", "anna"):
         assert read_alone(world(), text.split()) is None
     for text in ("in rome .", "coffee .", "where does he live ?", "anna is a cook from rome who likes tea ."):

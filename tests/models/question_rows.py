@@ -1,4 +1,4 @@
-"""Questions that readers are tried on, in the words of `grown_rungs`."""
+"""Questions that readers are tried on, in the words of `fine_tuned_rungs`."""
 
 from langladder.text.labelled.questions import Answer, Question
 

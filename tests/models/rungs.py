@@ -22,11 +22,11 @@ def models(family: str) -> dict[str, Any]:
     """Rung → the settings of its model, composed and checked as the pipeline does."""
     names = params.conf_names(family)
     tiny = params.load().model_copy(update={"size": "tiny"}).with_rungs({family: names})
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     with initialize_config_dir(conf_folder(), version_base="1.3"):
         compositions = Compositions.prepared(tiny)
         for name in names:
             file = str(params.conf_file(family, name))
             rung: Any = schema.checked_rung(family, compositions.rung(family, name), lambda _, file=file: file)
-            found[name] = rung.model
-    return found
+            result[name] = rung.model
+    return result

@@ -32,9 +32,9 @@ SAY = [dialogue(f"say {thing}", thing, "say") for thing in THINGS]
 TWICE = [dialogue(f"say {thing} twice please", f"{thing} {thing}", "twice") for thing in THINGS]
 DIALOGUES = SAY + TWICE
 RANKINGS = [
-    Ranking(one.prompt, (one.response, "not " + one.response, "not", "not not"), (1, 2, 3, 3), one.kind)
-    for one in DIALOGUES
-    if one.response
+    Ranking(item.prompt, (item.response, "not " + item.response, "not", "not not"), (1, 2, 3, 3), item.kind)
+    for item in DIALOGUES
+    if item.response
 ]
 
 

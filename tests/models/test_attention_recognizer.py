@@ -54,11 +54,11 @@ def test_padding_changes_nothing(stack: int) -> None:
     batch = collate(utterances)
     pair = model.source(batch.frames, batch.lengths), model.target(batch.labels, batch.label_lengths)
     whole = model.log_probs(*pair)
-    for row, one in enumerate(utterances):
-        alone = collate([one])
+    for row, utterance in enumerate(utterances):
+        alone = collate([utterance])
         own = model.source(alone.frames, alone.lengths), model.target(alone.labels, alone.label_lengths)
-        assert_close(whole[row, : len(one.text) + 1], model.log_probs(*own)[0])
-        assert (whole[row, len(one.text) + 1 :] == 0).all()
+        assert_close(whole[row, : len(utterance.text) + 1], model.log_probs(*own)[0])
+        assert (whole[row, len(utterance.text) + 1 :] == 0).all()
 
 
 def test_saved_and_read(tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_the_page_has_scores_and_attention() -> None:
     page = evaluate_transcripts("mine", model, utterances, TranscriptionConfig(width=2))
     assert page == evaluate_transcripts("mine", model, utterances, TranscriptionConfig(width=2))
     assert page.scores.beam.exact == 0.0 and page.scores.sentences == 3  # an untrained network
-    for one in page.examples:
-        weights = np.array(one.attention)
-        assert weights.shape[1] == -(-one.frames // 2) and len(weights) >= len(one.beam) + 1
+    for example in page.examples:
+        weights = np.array(example.attention)
+        assert weights.shape[1] == -(-example.frames // 2) and len(weights) >= len(example.beam) + 1
         assert_close(weights.sum(axis=1), np.ones(len(weights)), atol=0.02, rtol=0)
 
 
@@ -87,7 +87,7 @@ def test_search_errors_are_counted_by_the_networks_own_probability() -> None:
     model, utterances = build(), spoken("the cat")
     with torch.no_grad():
         cast(torch.Tensor, model.head.bias)[UNK] = -50.0  # a trained network never says it
-    (found,) = transcribe(model, utterances, TranscriptionConfig(width=3))
-    batch = collate([utterances[0]._replace(text=found.text)])
+    (result,) = transcribe(model, utterances, TranscriptionConfig(width=3))
+    batch = collate([utterances[0]._replace(text=result.text)])
     pair = model.source(batch.frames, batch.lengths), model.target(batch.labels, batch.label_lengths)
-    assert found.log_prob == pytest.approx(float(model.log_probs(*pair).sum()), rel=1e-4)
+    assert result.log_prob == pytest.approx(float(model.log_probs(*pair).sum()), rel=1e-4)

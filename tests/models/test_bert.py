@@ -106,8 +106,8 @@ def test_padding_changes_nothing() -> None:
     batched = model.hidden(batch.tokens, batch.segments)
     for row, length in enumerate((8, 11)):
         alone = model.hidden(batch.tokens[row : row + 1, :length], batch.segments[row : row + 1, :length])
-        for one, both in zip(alone, batched, strict=True):
-            torch.testing.assert_close(one[0], both[row, :length], atol=1e-5, rtol=1e-5)
+        for item, both in zip(alone, batched, strict=True):
+            torch.testing.assert_close(item[0], both[row, :length], atol=1e-5, rtol=1e-5)
     assert not batched[-1][0, 8:].any()
 
 
@@ -115,10 +115,10 @@ def test_a_mask_of_the_callers_may_have_holes() -> None:
     """Packing follows the mask, not the end of a row: the mask may have gaps."""
     model = make()
     tokens, mask = torch.tensor([[5, 6, 7, 8]]), torch.tensor([[True, True, False, True]])
-    (one,) = model.hidden(tokens, mask=mask, layers=(-1,))
+    (item,) = model.hidden(tokens, mask=mask, layers=(-1,))
     (other,) = model.hidden(torch.tensor([[5, 6, 30, 8]]), mask=mask, layers=(-1,))
-    torch.testing.assert_close(one, other)
-    assert not one[0, 2].any()
+    torch.testing.assert_close(item, other)
+    assert not item[0, 2].any()
 
 
 @NORMS
@@ -241,8 +241,8 @@ def test_without_pairs_there_is_no_pooler() -> None:
 def test_parity_of_its_products_with_torchs_counter(pairs: bool) -> None:
     model = make(next_sentence=pairs)
     scores = counted(lambda: model.head.loss(torch.zeros(2, 24), torch.zeros(2, dtype=torch.int64)))
-    found = counted(lambda: model.trial_loss(1, 16)) - scores  # the loss makes both gradients at once
-    assert found + 2 * 2 * V * 24 == 2 * model.products(16)
+    result = counted(lambda: model.trial_loss(1, 16)) - scores  # the loss makes both gradients at once
+    assert result + 2 * 2 * V * 24 == 2 * model.products(16)
 
 
 def test_layout_packs_and_spreads() -> None:

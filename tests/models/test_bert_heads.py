@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
+from fine_tuned_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
 
 from langladder.ground.errors import InputError
 from langladder.models.classification.bert_classifier import BERTClassifier
@@ -43,15 +43,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def classifier(base: Path, **settings: Any) -> BERTClassifier:
     rung = SimpleNamespace(name="grown", model=BERTClassifier.Config.model_validate({"dropout": 0.0} | settings))
     network, tokenizer = begin(BERTClassifier, rung, base, len(LABELS), seed=1)
-    found: BERTClassifier = network.equip(SubwordUnits(tokenizer), LABELS)
-    return found.eval()
+    result: BERTClassifier = network.equip(SubwordUnits(tokenizer), LABELS)
+    return result.eval()
 
 
 def tagger(base: Path, **settings: Any) -> BERTTagger:
     rung = SimpleNamespace(name="grown", model=BERTTagger.Config.model_validate({"dropout": 0.0} | settings))
     network, tokenizer = begin(BERTTagger, rung, base, len(TAGS), seed=1)
-    found: BERTTagger = network.equip(tokenizer, TAGS)
-    return found.eval()
+    result: BERTTagger = network.equip(tokenizer, TAGS)
+    return result.eval()
 
 
 def batch(network: BERTClassifier, rows: list[Example]) -> tuple[Any, torch.Tensor]:
@@ -63,20 +63,20 @@ def tagged(network: BERTTagger, sentences: list[tuple[str, ...]]) -> tuple[Any, 
     """Valid IOB2 tags, a phrase of the first two words of each sentence."""
     tags = torch.full((len(sentences), max(map(len, sentences))), 2)
     tags[:, 0], tags[:, 1] = 0, 1
-    return network.collate([network.encode(one) for one in sentences]), tags
+    return network.collate([network.encode(sentence) for sentence in sentences]), tags
 
 
 def test_golden_ids_and_segments_of_one_text_and_of_a_pair(base: Path) -> None:
     network = classifier(base)
     cat, dog = (TOKENIZER.encode(text).tolist() for text in ("the cat", "a dog"))
-    one, pair = network.encode(Example("the cat")).ids, network.encode(Example("the cat", "a dog")).ids
-    assert one.tolist() == [CLS, *cat, SEP] and pair.tolist() == [CLS, *cat, SEP, *dog, SEP]
+    item, pair = network.encode(Example("the cat")).ids, network.encode(Example("the cat", "a dog")).ids
+    assert item.tolist() == [CLS, *cat, SEP] and pair.tolist() == [CLS, *cat, SEP, *dog, SEP]
     rows = collate([network.encode(Example("the cat")), network.encode(Example("the cat", "a dog"))]).tokens
-    found = segments(rows, SEP)
-    assert found[1].tolist() == [0] * (len(cat) + 2) + [1] * (len(dog) + 1)
-    assert found[0, : len(one)].tolist() == [0] * len(one)
+    result = segments(rows, SEP)
+    assert result[1].tolist() == [0] * (len(cat) + 2) + [1] * (len(dog) + 1)
+    assert result[0, : len(item)].tolist() == [0] * len(item)
     assert BERT.load(base).framed(np.array(cat), np.array(dog))[0].tolist() == pair.tolist()
-    assert BERT.load(base).framed(np.array(cat), np.array(dog))[1].tolist() == found[1].tolist()
+    assert BERT.load(base).framed(np.array(cat), np.array(dog))[1].tolist() == result[1].tolist()
 
 
 def test_golden_mix_of_layers(base: Path) -> None:
@@ -112,7 +112,7 @@ def test_gradient_reaches_every_parameter_that_is_not_frozen(
 ) -> None:
     network = classifier(base, frozen=frozen, **settings).train()
     before = {name: tensor.clone() for name, tensor in network.named_parameters()}
-    optimizer = torch.optim.SGD([one for one in network.parameters() if one.requires_grad], lr=0.1)
+    optimizer = torch.optim.SGD([parameter for parameter in network.parameters() if parameter.requires_grad], lr=0.1)
     network.loss(*batch(network, PAIRS)).backward()  # type: ignore[no-untyped-call]
     for name, parameter in network.named_parameters():
         if frozen and "encoder" in name:
@@ -132,7 +132,7 @@ def test_gradients_at_cls_alone_equal_those_of_the_full_computation(
     """The last layer only computes what `<cls>` needs; loss, dropout and every gradient stay the same."""
     network = classifier(base, pooling=pooling, dropout=0.1, body_dropout=0.2).train()
     for rows in (SINGLES, PAIRS, SINGLES[:1]):  # padded, and not
-        inputs, found = batch(network, rows), []
+        inputs, result = batch(network, rows), []
         for at_cls in (True, False):
             with monkeypatch.context() as patch:
                 if not at_cls:
@@ -141,10 +141,10 @@ def test_gradients_at_cls_alone_equal_those_of_the_full_computation(
                 network.zero_grad()
                 loss = network.loss(*inputs)
                 loss.backward()  # type: ignore[no-untyped-call]
-            found.append([loss.detach(), *(one.grad for one in network.parameters())])
+            result.append([loss.detach(), *(parameter.grad for parameter in network.parameters())])
             network.zero_grad(set_to_none=True)
-        for one, other in zip(*found, strict=True):
-            torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
+        for item, other in zip(*result, strict=True):
+            torch.testing.assert_close(item, other, atol=1e-6, rtol=1e-4)
 
 
 @pytest.mark.parametrize("output", ["softmax", "crf"])
@@ -157,7 +157,7 @@ def test_gradient_reaches_every_parameter_of_a_tagger(base: Path, output: str) -
     frozen = tagger(base, frozen=True)
     rows, tags = tagged(frozen, SENTENCES)
     frozen.loss(frozen(rows), rows, tags).backward()  # type: ignore[no-untyped-call]
-    assert {name for name, one in frozen.named_parameters() if one.grad is not None} == {"head.weight", "head.bias"}
+    assert {name for name, item in frozen.named_parameters() if item.grad is not None} == {"head.weight", "head.bias"}
 
 
 @pytest.mark.parametrize("settings", FEATURES)
@@ -165,8 +165,8 @@ def test_padding_changes_nothing(base: Path, settings: dict[str, Any]) -> None:
     network = classifier(base, **settings)
     for rows in (SINGLES, PAIRS):
         batched = network.log_probs(rows)
-        for row, found in zip(rows, batched, strict=True):
-            np.testing.assert_allclose(network.log_probs([row])[0], found, atol=1e-5)
+        for row, result in zip(rows, batched, strict=True):
+            np.testing.assert_allclose(network.log_probs([row])[0], result, atol=1e-5)
 
 
 @pytest.mark.parametrize("output", ["softmax", "crf"])
@@ -174,9 +174,9 @@ def test_padding_and_order_change_nothing_of_tags(base: Path, output: str) -> No
     network = tagger(base, output=output)
     sentences = [*SENTENCES, (), ("cats",)]
     batched = network.log_probs(sentences)
-    for one, found in zip(sentences, batched, strict=True):
-        assert found.shape == (len(one), 3)
-        np.testing.assert_allclose(network.log_probs([one])[0], found, atol=1e-5)
+    for sentence, result in zip(sentences, batched, strict=True):
+        assert result.shape == (len(sentence), 3)
+        np.testing.assert_allclose(network.log_probs([sentence])[0], result, atol=1e-5)
     assert network.tag(sentences[::-1]) == network.tag(sentences)[::-1]
 
 
@@ -188,28 +188,28 @@ def test_golden_a_word_is_read_at_its_first_piece(base: Path) -> None:
         TOKENIZER.encode(" cat").tolist(),
     ]
     assert len(pieces[0]) > 1 and len(pieces[1]) > 1
-    one = network.encode(("housedogs", "zz", "cat"))
-    assert one.ids.tolist() == [*chain(*pieces)] and one.firsts.tolist() == [
+    item = network.encode(("housedogs", "zz", "cat"))
+    assert item.ids.tolist() == [*chain(*pieces)] and item.firsts.tolist() == [
         0,
         len(pieces[0]),
         len(pieces[0] + pieces[1]),
     ]
-    rows = network.collate([one, network.encode(("a",))])
-    assert rows.tokens[0].tolist() == [CLS, *one.ids.tolist(), SEP] and rows.lengths.tolist() == [3, 1]
+    rows = network.collate([item, network.encode(("a",))])
+    assert rows.tokens[0].tolist() == [CLS, *item.ids.tolist(), SEP] and rows.lengths.tolist() == [3, 1]
     assert rows.tokens.flatten()[rows.positions[0]].tolist() == [piece[0] for piece in pieces]
     h = network.features(rows.tokens)[0]
-    torch.testing.assert_close(network(rows)[0], network.head(h[1 + torch.from_numpy(one.firsts)]))
+    torch.testing.assert_close(network(rows)[0], network.head(h[1 + torch.from_numpy(item.firsts)]))
 
 
 def test_a_long_sentence_becomes_rows_cut_between_words(base: Path) -> None:
     network = tagger(base, output="crf")
     sentence = ("the", "cat", "sees", "a", "house") * 12
-    one = network.encode(sentence)
-    rows = network.collate([one, network.encode(("a", "dog"))])
-    assert len(one.ids) > 22 and len(rows.tokens) > 2 and rows.tokens.shape[1] <= 24
+    item = network.encode(sentence)
+    rows = network.collate([item, network.encode(("a", "dog"))])
+    assert len(item.ids) > 22 and len(rows.tokens) > 2 and rows.tokens.shape[1] <= 24
     inside = [[token for token in row if token not in (CLS, SEP, 0)] for row in rows.tokens.tolist()]
-    assert [*chain(*inside[:-1])] == one.ids.tolist()
-    assert rows.tokens.flatten()[rows.positions[0]].tolist() == one.ids[one.firsts].tolist()
+    assert [*chain(*inside[:-1])] == item.ids.tolist()
+    assert rows.tokens.flatten()[rows.positions[0]].tolist() == item.ids[item.firsts].tolist()
     assert len(network.tag([sentence])[0]) == 60 and network.log_probs([sentence])[0].shape == (60, 3)
     assert len(network.encode(("x" * 500,)).ids) == 22  # a word with more pieces than a row has room for
     assert len(network.tag([("x" * 500, "cat")])[0]) == 2
@@ -237,17 +237,17 @@ def test_two_batches_of_tags_are_learnt_by_heart(base: Path, output: str) -> Non
         optimizer.zero_grad()
         network.loss(network(rows), rows, tags).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-    assert network.tag(SENTENCES) == [["B-X", "I-X", *["O"] * (len(one) - 2)] for one in SENTENCES]
+    assert network.tag(SENTENCES) == [["B-X", "I-X", *["O"] * (len(item) - 2)] for item in SENTENCES]
 
 
 def test_explain_weighs_every_piece_that_is_read(base: Path) -> None:
     for settings in ({}, {"frozen": True, "layers": "weighted_sum"}):
         network = classifier(base, **settings)
         for row in (PAIRS[0], Example("the cat sees " * 20, "a dog")):
-            found = network.explain(row, 1)
-            assert found is not None and found.pieces == network.as_read(row).pieces
-            assert len(found.weights) == len(found.pieces) <= 22
-            assert [bool(weight) for weight in found.weights] == [piece != "<sep>" for piece in found.pieces]
+            result = network.explain(row, 1)
+            assert result is not None and result.pieces == network.as_read(row).pieces
+            assert len(result.weights) == len(result.pieces) <= 22
+            assert [bool(weight) for weight in result.weights] == [piece != "<sep>" for piece in result.pieces]
     assert all(parameter.grad is None for parameter in network.parameters())
 
 
@@ -269,8 +269,8 @@ def test_save_and_load_of_a_tagger(base: Path, tmp_path: Path, output: str) -> N
     network.save(tmp_path / "one")
     loaded = Tagger.load(tmp_path / "one")
     assert isinstance(loaded, BERTTagger) and loaded.tags == TAGS and loaded.tag(SENTENCES) == network.tag(SENTENCES)
-    for one, other in zip(loaded.log_probs(SENTENCES), network.log_probs(SENTENCES), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for log_prob, other in zip(loaded.log_probs(SENTENCES), network.log_probs(SENTENCES), strict=True):
+        np.testing.assert_array_equal(log_prob, other)
 
 
 def test_damaged_folders_are_refused_with_a_one_line_error(base: Path, tmp_path: Path) -> None:

@@ -105,8 +105,8 @@ def test_overfit_two_batches(name: str) -> None:
         optimizer.step()
     for one_source, one_target in batches:
         assert model.loss(one_source, one_target).item() < 1.0
-        found = beam_search(model, one_source, BeamConfig(width=3))
-        for hypotheses, row in zip(found, one_target, strict=True):
+        result = beam_search(model, one_source, BeamConfig(width=3))
+        for hypotheses, row in zip(result, one_target, strict=True):
             assert hypotheses[0].tokens == [token for token in row.tolist() if token not in (PAD, BOS, EOS)]
 
 

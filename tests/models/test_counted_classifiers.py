@@ -40,8 +40,8 @@ def words(text: str) -> list[str]:
 
 @pytest.mark.parametrize("train", [TRAIN, THREE], ids=["two", "three"])
 def test_parity_of_logistic_regression_with_scikit_learn(train: list[Example]) -> None:
-    labels = sorted({str(one.label) for one in train})
-    texts, gold = [one.text for one in train], [str(one.label) for one in train]
+    labels = sorted({str(item.label) for item in train})
+    texts, gold = [item.text for item in train], [str(item.label) for item in train]
     peer = make_pipeline(
         TfidfVectorizer(ngram_range=(1, 2), analyzer="word", token_pattern=r"\S+"), LogisticRegression(C=3.0)
     )
@@ -52,8 +52,8 @@ def test_parity_of_logistic_regression_with_scikit_learn(train: list[Example]) -
 
 @pytest.mark.parametrize("train", [TRAIN, THREE], ids=["two", "three"])
 def test_parity_of_naive_bayes_with_scikit_learn(train: list[Example]) -> None:
-    labels = sorted({str(one.label) for one in train})
-    texts, gold = [one.text for one in train], [str(one.label) for one in train]
+    labels = sorted({str(item.label) for item in train})
+    texts, gold = [item.text for item in train], [str(item.label) for item in train]
     peer = make_pipeline(CountVectorizer(analyzer=words), MultinomialNB(alpha=1.0)).fit(texts, gold)
     own = linear("naive_bayes", train, labels, ngrams=[1, 1], strengths=[1.0]).log_probs(train)
     np.testing.assert_allclose(own, peer.predict_log_proba(texts), atol=1e-9)
@@ -96,17 +96,17 @@ def test_golden_nb_svm_between_naive_bayes_and_the_svm() -> None:
 @pytest.mark.parametrize("train", [TRAIN, THREE], ids=["two", "three"])
 @pytest.mark.parametrize("method", ["naive_bayes", "logistic", "nb_svm"])
 def test_learns_and_gives_probabilities(method: str, train: list[Example]) -> None:
-    labels = sorted({str(one.label) for one in train})
-    found = linear(method, train, labels).log_probs(train)
-    assert np.exp(found).sum(axis=1) == pytest.approx(1.0)
-    assert (found.argmax(axis=1) == [labels.index(str(one.label)) for one in train]).mean() >= 0.75
+    labels = sorted({str(item.label) for item in train})
+    log_probs = linear(method, train, labels).log_probs(train)
+    assert np.exp(log_probs).sum(axis=1) == pytest.approx(1.0)
+    assert (log_probs.argmax(axis=1) == [labels.index(str(item.label)) for item in train]).mean() >= 0.75
 
 
 def test_majority_gives_the_shares_of_the_labels() -> None:
     model, record = make(
         Majority,
         ["a", "b", "c"],
-        [Example("x", label=one) for one in "aab"],
+        [Example("x", label=item) for item in "aab"],
         [],
         settings=SimpleNamespace(model=MajorityConfig()),
     )
@@ -139,7 +139,7 @@ def test_weights_of_words_add_up_to_the_score() -> None:
     assert dict(zip(explained.pieces, explained.weights, strict=True))["good"] > 0
 
 
-def test_words_of_the_second_text_are_told_from_those_of_the_first() -> None:
+def test_words_of_the_second_text_are_reported_from_those_of_the_first() -> None:
     pairs = [Example("a dog barks", "a cat sleeps", label="no"), Example("a cat sleeps", "a dog barks", label="yes")]
     model = linear("naive_bayes", pairs, ["no", "yes"], ngrams=[1, 1])
     assert (model.log_probs(pairs).argmax(axis=1) == [0, 1]).all()
@@ -157,8 +157,8 @@ def test_missing_texts_and_damaged_folders_are_refused(tmp_path: Path) -> None:
 
 
 def test_parity_of_balanced_logistic_regression_with_scikit_learn() -> None:
-    labels = sorted({str(one.label) for one in THREE})
-    texts, gold = [one.text for one in THREE], [str(one.label) for one in THREE]
+    labels = sorted({str(item.label) for item in THREE})
+    texts, gold = [item.text for item in THREE], [str(item.label) for item in THREE]
     peer = make_pipeline(
         TfidfVectorizer(ngram_range=(1, 2), analyzer="word", token_pattern=r"\S+"),
         LogisticRegression(C=3.0, class_weight="balanced"),

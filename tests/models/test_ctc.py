@@ -102,12 +102,12 @@ def test_overfit_two_batches(name: str) -> None:
         optimizer.zero_grad()
         model.loss(*batches[step % 2]).backward()
         optimizer.step()
-    for one in batches:
-        assert model.loss(*one).item() < 0.5
-        log_probs = model(*one[:2]).detach().double().numpy()
+    for item in batches:
+        assert model.loss(*item).item() < 0.5
+        log_probs = model(*item[:2]).detach().double().numpy()
         for row in range(3):
-            found = greedy(log_probs[row, : int(lengths[row])]).labels
-            assert found == tuple(one[2][row, : int(label_lengths[row])].tolist())
+            result = greedy(log_probs[row, : int(lengths[row])]).labels
+            assert result == tuple(item[2][row, : int(label_lengths[row])].tolist())
 
 
 @every_kind

@@ -100,12 +100,12 @@ def binary(words: list[str]) -> str:
 def examples(name: str, count: int = 8, longest: int = 9) -> list[Example]:
     """Texts of different lengths, from one word on, with trees; pairs where the network compares."""
     random = np.random.default_rng(3)
-    found = []
+    result = []
     for number in range(count):
         words = [f"w{word}" for word in random.integers(0, 20, 1 + number * longest // count)]
         second = f"w{number} w3 w{number + 1}" if compared(name) else None
-        found.append(Example(" ".join(words), second, LABELS[number % 3], binary(words)))
-    return found
+        result.append(Example(" ".join(words), second, LABELS[number % 3], binary(words)))
+    return result
 
 
 def ids(rows: list[Example]) -> torch.Tensor:
@@ -164,10 +164,10 @@ def test_padding_changes_nothing(name: str) -> None:
 @every_network
 def test_log_probs_sum_to_one_in_the_order_of_the_examples(name: str) -> None:
     network, rows = build(name), examples(name)
-    found = network.log_probs(rows)
-    assert found.shape == (8, 3) and found.dtype == np.float64
-    np.testing.assert_allclose(np.exp(found).sum(axis=1), 1.0, atol=1e-6)
-    np.testing.assert_allclose(network.log_probs(rows[::-1])[::-1], found, atol=1e-6)
+    log_probs = network.log_probs(rows)
+    assert log_probs.shape == (8, 3) and log_probs.dtype == np.float64
+    np.testing.assert_allclose(np.exp(log_probs).sum(axis=1), 1.0, atol=1e-6)
+    np.testing.assert_allclose(network.log_probs(rows[::-1])[::-1], log_probs, atol=1e-6)
 
 
 @every_network
@@ -202,14 +202,14 @@ def test_parity_of_padding_that_is_read_with_zeros_in_the_text(padding: str, poo
     config = RecurrentClassifier.Config.model_validate(settings)
     network = RecurrentClassifier(config, UNITS.full_vocab_size, len(LABELS)).equip(UNITS, LABELS).eval()
     rows = examples("mean alone")
-    found = network.read(collate([network.encode(row) for row in rows]))
+    result = network.read(collate([network.encode(row) for row in rows]))
     for number, row in enumerate(rows):
         x = network.embedding(torch.from_numpy(network.encode(row).ids).long())[None]  # (1, T, D)
         zeros = torch.zeros(1, 9 - x.shape[1], x.shape[2])
         states, (last, _) = network.reader.rnn(torch.cat([zeros, x] if padding == "pre" else [x, zeros], dim=1))
         own = states[:, zeros.shape[1] :] if padding == "pre" else states[:, : x.shape[1]]
         expected = last.transpose(0, 1).flatten() if pooling == "last" else own.amax(dim=1)[0]
-        torch.testing.assert_close(found[number], expected)
+        torch.testing.assert_close(result[number], expected)
 
 
 def test_padding_without_a_length_is_refused() -> None:
@@ -240,7 +240,7 @@ def test_weight_of_a_piece_is_the_drop_of_the_margin_without_it() -> None:
     long = network.explain(Example("w1 w2 w3 w1 w4 " * 60), 1)
     assert long is not None and len(long.weights) == 300
     shared = np.array_split(long.weights, STRETCHES)  # of one stretch, whatever its words
-    assert all(len({round(weight, 9) for weight in one}) == 1 for one in shared)
+    assert all(len({round(weight, 9) for weight in item}) == 1 for item in shared)
 
 
 @every_network
@@ -290,8 +290,8 @@ def test_unreadable_examples_raise_a_named_error() -> None:
 def test_a_pair_is_one_row_or_two_texts_compared() -> None:
     pair, other = Example("w1 w2", "w3"), Example("w1", "w2 w3")
     for name in ("textcnn", "compared TextCNN", "compared BiLSTM"):
-        found = build(name).log_probs([pair, other])
-        assert not np.allclose(found[0], found[1])
+        log_probs = build(name).log_probs([pair, other])
+        assert not np.allclose(log_probs[0], log_probs[1])
 
 
 def test_impossible_settings_are_named() -> None:

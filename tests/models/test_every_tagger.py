@@ -57,10 +57,10 @@ def build_tagger(name: str) -> Tagger:
 
 
 def batch(tagger: NeuralTagger, sentences=TRAIN):
-    encoded = tagger.words.collate([tagger.encode(one.words) for one in sentences])
+    encoded = tagger.words.collate([tagger.encode(sentence.words) for sentence in sentences])
     tags = torch.zeros(encoded.tokens.shape, dtype=torch.int64)
-    for row, one in enumerate(sentences):
-        tags[row, : len(one.words)] = torch.from_numpy(tag_ids([one], TAGS))
+    for row, item in enumerate(sentences):
+        tags[row, : len(item.words)] = torch.from_numpy(tag_ids([item], TAGS))
     return encoded, tags
 
 
@@ -91,8 +91,8 @@ def test_save_and_load_keep_everything(name, tmp_path):
     loaded = Tagger.load(tmp_path / "one")
     assert type(loaded) is type(tagger) and loaded.tags == TAGS
     assert loaded.number_of_parameters() == tagger.number_of_parameters()
-    for one, other in zip(loaded.log_probs(SENTENCES), tagger.log_probs(SENTENCES), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for log_prob, other in zip(loaded.log_probs(SENTENCES), tagger.log_probs(SENTENCES), strict=True):
+        np.testing.assert_array_equal(log_prob, other)
     loaded.save(tmp_path / "two")
     for file in ("config.json", "reading.json", "model.safetensors"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
@@ -121,7 +121,7 @@ def test_two_batches_are_learnt_by_heart(name):
     optimizer = torch.optim.Adam(tagger.parameters(), lr=0.02)
 
     def learnt() -> bool:
-        return [tuple(row) for row in tagger.tag([one.words for one in TRAIN])] == [one.tags for one in TRAIN]
+        return [tuple(row) for row in tagger.tag([item.words for item in TRAIN])] == [item.tags for item in TRAIN]
 
     for step in range(80):
         if step % 20 == 0 and learnt():

@@ -226,8 +226,8 @@ def test_roundtrip_save_and_load(name: str, tmp_path: Path) -> None:
 @every_translator
 def test_beam_search_runs_and_scores_what_it_returns(name: str) -> None:
     model, (source, _) = build(name), batch()
-    found = beam_search(model, source, BeamConfig(width=3, n_best=2, max_length=8))
-    for row, hypotheses in enumerate(found):
+    result = beam_search(model, source, BeamConfig(width=3, n_best=2, max_length=8))
+    for row, hypotheses in enumerate(result):
         for hypothesis in hypotheses:
             target = torch.tensor([[BOS, *hypothesis.tokens, EOS]])
             scores = model.log_probs(source[row : row + 1, : int((source[row] != PAD).sum())], target)

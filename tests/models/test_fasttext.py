@@ -33,9 +33,9 @@ def trained(**settings: Any) -> FastText:
 @pytest.mark.parametrize("loss", ["softmax", "hierarchical"])
 def test_learns_the_order_that_words_alone_do_not_tell(loss: str) -> None:
     model = trained(loss=loss)
-    found = model.log_probs(TRAIN)
-    np.testing.assert_allclose(np.exp(found).sum(axis=1), 1.0, atol=1e-6)
-    assert [LABELS[best] for best in found.argmax(axis=1)] == [label for _, label in TEXTS]
+    log_probs = model.log_probs(TRAIN)
+    np.testing.assert_allclose(np.exp(log_probs).sum(axis=1), 1.0, atol=1e-6)
+    assert [LABELS[best] for best in log_probs.argmax(axis=1)] == [label for _, label in TEXTS]
 
 
 def test_golden_bucket_of_a_word_pair() -> None:

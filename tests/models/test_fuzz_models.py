@@ -135,9 +135,9 @@ def test_fuzz_arpa(tmp_path: Path, data: st.DataObject) -> None:
     zipped = data.draw(st.booleans())
     path = tmp_path / ("m.arpa.gz" if zipped else "m.arpa")
     path.write_bytes(data.draw(strange_bytes(gzip.compress(raw, 1))) if zipped else raw)
-    found = read(read_arpa, path)
-    if found is not None and found[0].vocab_size > 7:
-        found[0].log_probs(TOKENS)
+    result = read(read_arpa, path)
+    if result is not None and result[0].vocab_size > 7:
+        result[0].log_probs(TOKENS)
 
 
 ARPA = """
@@ -177,13 +177,13 @@ def test_fuzz_one_damaged_byte_of_arpa(tmp_path: Path, position: int, byte: int)
     path.write_bytes(ARPA)
     right, words = read_arpa(path)
     path.write_bytes(damaged := ARPA[:position] + bytes([byte]) + ARPA[position + 1 :])
-    found = read(read_arpa, path)
-    if found is None:
+    result = read(read_arpa, path)
+    if result is None:
         return
     if b"<unk>" not in damaged:  # its line is that of another word now
-        assert len(found[1]) == len(words) + 1
+        assert len(result[1]) == len(words) + 1
         return
-    model, read_words = found
+    model, read_words = result
     old, new = right.arrays(), model.arrays()
     assert all(np.array_equal(old[name], new[name]) for name in ("levels", "words", "starts"))
     other = [word for word, known in zip(read_words, words, strict=True) if word != known]
@@ -201,9 +201,9 @@ def test_fuzz_one_damaged_byte_of_a_gzipped_arpa(tmp_path: Path, position: int, 
     right, words = read_arpa(path)
     whole[position % len(whole)] = byte
     path.write_bytes(whole)
-    if (found := read(read_arpa, path)) is not None:
-        assert found[1] == words
-        assert all(np.array_equal(right.arrays()[name], array) for name, array in found[0].arrays().items())
+    if (result := read(read_arpa, path)) is not None:
+        assert result[1] == words
+        assert all(np.array_equal(right.arrays()[name], array) for name, array in result[0].arrays().items())
 
 
 @given(data=st.data())

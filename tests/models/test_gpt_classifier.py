@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from grown_rungs import LABELS, PAIRS, SINGLES, TOKENIZER, saved_bert, saved_gpt
+from fine_tuned_rungs import LABELS, PAIRS, SINGLES, TOKENIZER, saved_bert, saved_gpt
 
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import Classifier
@@ -30,8 +30,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def build(base: Path, **settings: Any) -> GPTClassifier:
     rung = SimpleNamespace(name="grown", model=GPTClassifier.Config.model_validate({"dropout": 0.0} | settings))
     network, tokenizer = begin(GPTClassifier, rung, base, len(LABELS), seed=1)
-    found: GPTClassifier = network.equip(SubwordUnits(tokenizer), LABELS)
-    return found.eval()
+    result: GPTClassifier = network.equip(SubwordUnits(tokenizer), LABELS)
+    return result.eval()
 
 
 def ids(text: str) -> list[int]:
@@ -43,9 +43,9 @@ def labels(rows: list[Example]) -> torch.Tensor:
 
 
 def test_golden_input_forms_of_the_paper(base: Path) -> None:
-    one, pair = Example("the cat"), Example("the cat", "a dog")
+    item, pair = Example("the cat"), Example("the cat", "a dog")
     cat, dog = ids("the cat"), ids("a dog")
-    assert build(base).encode(one).ids.tolist() == [START, *cat, EXTRACT]
+    assert build(base).encode(item).ids.tolist() == [START, *cat, EXTRACT]
     assert build(base).encode(pair).ids.tolist() == [START, *cat, DELIMITER, *dog, EXTRACT]
     both = collate([build(base).encode(pair), build(base).encode(Example("a dog sees the cat", "a dog"))])
     assert swapped(both.tokens, DELIMITER).tolist() == [
@@ -59,8 +59,8 @@ def test_golden_multiple_choice_form() -> None:
     assert marks == (12, 10, 11)
     assert choices([1, 2], [3], [[4], [5, 6]], marks) == [[12, 1, 2, 3, 10, 4, 11], [12, 1, 2, 3, 10, 5, 6, 11]]
     # two questions of two answers: scores 0 and ln 3, ln 4 and 0 → 1/4 and 3/4, 4/5 and 1/5
-    found = choice_log_probs(torch.tensor([0.0, np.log(3), np.log(4), 0.0]), [2, 2]).exp()
-    torch.testing.assert_close(found, torch.tensor([[0.25, 0.75], [0.8, 0.2]]))
+    result = choice_log_probs(torch.tensor([0.0, np.log(3), np.log(4), 0.0]), [2, 2]).exp()
+    torch.testing.assert_close(result, torch.tensor([[0.25, 0.75], [0.8, 0.2]]))
 
 
 @pytest.mark.parametrize("pooling", ["last", "mean"])
@@ -89,7 +89,7 @@ def test_golden_loss_is_the_task_loss_plus_the_weighted_language_modelling_loss(
     assert float(network.loss(batch, gold)) == pytest.approx(task + weight * language_loss / tokens, rel=1e-5)
 
 
-def test_golden_weights_come_from_the_base_and_new_tokens_begin_anew(base: Path) -> None:
+def test_golden_weights_come_from_the_base_and_new_tokens_start_fresh(base: Path) -> None:
     there, network = GPT.load(base).state_dict(), build(base)
     for name, tensor in network.gpt.state_dict().items():
         assert torch.equal(tensor[: len(there[name])], there[name]), name
@@ -101,7 +101,7 @@ def test_golden_weights_come_from_the_base_and_new_tokens_begin_anew(base: Path)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_so_many_layers_are_transferred_and_the_rest_begins_anew(base: Path, number: int) -> None:
+def test_so_many_layers_are_transferred_and_the_rest_starts_fresh(base: Path, number: int) -> None:
     there, network = GPT.load(base).state_dict(), build(base, layers_transferred=number)
     same = {
         name
@@ -130,8 +130,8 @@ def test_gradient_reaches_every_parameter_the_new_tokens_among_them(base: Path, 
 def test_padding_changes_nothing(base: Path, pairs: str) -> None:
     network = build(base, pairs=pairs)
     batched = network.log_probs(PAIRS)
-    for row, found in zip(PAIRS, batched, strict=True):
-        np.testing.assert_allclose(network.log_probs([row])[0], found, atol=1e-5)
+    for row, result in zip(PAIRS, batched, strict=True):
+        np.testing.assert_allclose(network.log_probs([row])[0], result, atol=1e-5)
 
 
 def test_similarity_knows_no_order_and_entailment_does(base: Path) -> None:
@@ -158,19 +158,19 @@ def test_two_batches_are_learnt_by_heart(base: Path, pairs: str) -> None:
 @pytest.mark.parametrize("pairs", ["entailment", "similarity"])
 def test_explain_weighs_every_piece(base: Path, pairs: str) -> None:
     network, row = build(base, pairs=pairs), PAIRS[2]
-    found = network.explain(row, 1)
-    assert found is not None and found.pieces == network.as_read(row).pieces
-    assert [bool(weight) for weight in found.weights] == [piece != "<sep>" for piece in found.pieces]
+    result = network.explain(row, 1)
+    assert result is not None and result.pieces == network.as_read(row).pieces
+    assert [bool(weight) for weight in result.weights] == [piece != "<sep>" for piece in result.pieces]
 
 
 def test_a_row_too_long_loses_the_ends_of_its_texts(base: Path) -> None:
     network = build(base)
     long = Example("the cat sees " * 20, "a dog")
-    found = network.encode(long).ids.tolist()
+    result = network.encode(long).ids.tolist()
     assert (
-        len(found) == 24
-        and found[0] == START
-        and found[-len(ids("a dog")) - 2 :] == [DELIMITER, *ids("a dog"), EXTRACT]
+        len(result) == 24
+        and result[0] == START
+        and result[-len(ids("a dog")) - 2 :] == [DELIMITER, *ids("a dog"), EXTRACT]
     )
     assert len(network.explain(long, 0).weights) == 22  # type: ignore[union-attr]
 

@@ -44,12 +44,12 @@ def test_golden_favourites_of_a_filter() -> None:
 
 @pytest.mark.parametrize("padding", ["valid", "same", "wide"])
 def test_favourites_are_pieces_of_the_texts_each_once(padding: str) -> None:
-    found = textcnn(widths=[2, 3], padding=padding, pooling="k_max").favourites([*TEXTS, *TEXTS], top=3)
-    assert [(one.width, one.filter) for one in found] == [(2, 0), (2, 1), (3, 0), (3, 1)]
-    for one in found:
-        assert len(set(one.ngrams)) == len(one.ngrams) <= 3
-        assert one.values == sorted(one.values, reverse=True)
-        assert all(any(ngram in text.text for text in TEXTS) for ngram in one.ngrams)
+    favourites = textcnn(widths=[2, 3], padding=padding, pooling="k_max").favourites([*TEXTS, *TEXTS], top=3)
+    assert [(item.width, item.filter) for item in favourites] == [(2, 0), (2, 1), (3, 0), (3, 1)]
+    for item in favourites:
+        assert len(set(item.ngrams)) == len(item.ngrams) <= 3
+        assert item.values == sorted(item.values, reverse=True)
+        assert all(any(ngram in text.text for text in TEXTS) for ngram in item.ngrams)
 
 
 @pytest.mark.parametrize("padding", ["valid", "same", "wide"])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from grown_rungs import TEXTS, TOKENIZER, saved_bert, saved_gpt
+from fine_tuned_rungs import TEXTS, TOKENIZER, saved_bert, saved_gpt
 
 from langladder.decoding.sampling import SamplingConfig, generate_batch
 from langladder.ground.errors import InputError
@@ -43,15 +43,15 @@ def build(folder: Path, **settings: Any) -> InstructedGPT:
 
 def rows() -> torch.Tensor:
     """The dialogues, (3, T) int64, right-padded."""
-    ids = [torch.from_numpy(TEMPLATE.row(one).ids).long() for one in DIALOGUES]
+    ids = [torch.from_numpy(TEMPLATE.row(item).ids).long() for item in DIALOGUES]
     return torch.nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=PAD)
 
 
 def learnt(tokens: torch.Tensor) -> torch.Tensor:
     """The dialogues' targets (3, T − 1): PAD where nothing is learnt."""
     targets = torch.zeros_like(tokens[:, 1:])
-    for row, one in enumerate(DIALOGUES):
-        ids, mask = TEMPLATE.row(one)
+    for row, item in enumerate(DIALOGUES):
+        ids, mask = TEMPLATE.row(item)
         targets[row, : len(ids) - 1] = torch.from_numpy(ids * mask)[1:]
     return targets
 
@@ -86,7 +86,7 @@ def test_loss_is_of_the_responses_only(tmp_path: Path) -> None:
     scores = model.log_probs(tokens)[:, 1:]
     expected = -scores[targets != PAD].sum() / (targets != PAD).sum()
     torch.testing.assert_close(model.loss(model(tokens[:, :-1])[0], targets), expected)
-    answers = [TOKENIZER.encode(f" {m.text}") for one in DIALOGUES for m in one if m.role == "assistant"]
+    answers = [TOKENIZER.encode(f" {m.text}") for item in DIALOGUES for m in item if m.role == "assistant"]
     assert int((targets != PAD).sum()) == sum(len(ids) + 1 for ids in answers)
 
 
@@ -117,8 +117,8 @@ def test_packed_states_of_selected_positions_equal_those_of_all(settings, tmp_pa
         assert len(hidden) == int(((tokens != PAD) if choice is None else chosen).sum())
         states = layout.spread(hidden)[chosen]
         states.sin().sum().backward()
-        found = {name: one.grad.clone() for name, one in model.named_parameters() if one.grad is not None}
-        gradients.append({"states": states.detach()} | found)
+        result = {name: item.grad.clone() for name, item in model.named_parameters() if item.grad is not None}
+        gradients.append({"states": states.detach()} | result)
     assert gradients[0].keys() == gradients[1].keys()
     for name, expected in gradients[0].items():
         torch.testing.assert_close(gradients[1][name], expected, atol=1e-5, rtol=1e-4)
@@ -129,7 +129,7 @@ def test_packed_gradients_are_those_of_the_dialogues_one_by_one(tmp_path: Path) 
     targets = learnt(tokens)
     hidden, layout = model.packed(tokens[:, :-1])
     model.loss(hidden, layout.pack(targets)).backward()
-    found = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    result = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
     model.zero_grad()
     for row in range(3):
         end = int((tokens[row] != PAD).sum())
@@ -137,7 +137,7 @@ def test_packed_gradients_are_those_of_the_dialogues_one_by_one(tmp_path: Path) 
         share = (alone != PAD).sum() / (targets != PAD).sum()
         (share * model.loss(model(tokens[row : row + 1, : end - 1])[0], alone)).backward()
     for name, parameter in model.named_parameters():
-        torch.testing.assert_close(found[name], parameter.grad, atol=1e-6, rtol=1e-4)
+        torch.testing.assert_close(result[name], parameter.grad, atol=1e-6, rtol=1e-4)
 
 
 def test_causal_what_follows_changes_nothing(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_cached_decoding_and_sampling_from_a_prompt(tmp_path: Path) -> None:
     first, state = model.read_on(tokens[:, :6], None)
     second, _ = model.read_on(tokens[:, 6:], state)
     torch.testing.assert_close(torch.cat([first, second], dim=1), whole)
-    prompts = [TEMPLATE.prompt(one[:-1]).tolist() for one in DIALOGUES]
+    prompts = [TEMPLATE.prompt(item[:-1]).tolist() for item in DIALOGUES]
     config = SamplingConfig(temperature=50.0, max_tokens=30)
     generated = generate_batch(model, prompts, config)
     assert all(token < V for row in generated for token in row) and any(generated)

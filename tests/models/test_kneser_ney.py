@@ -78,8 +78,8 @@ class BruteForce:
             adjusted = count if len(gram) == order or gram[0] == BOS else len(companions[gram])
             self.children[gram[:-1]][gram[-1]] = adjusted
             levels[len(gram)].append(adjusted)
-        found = {n: frequencies(np.array(values), 5) for n, values in levels.items()}
-        self.discounts = {n: closed_form_discounts(values, [0.5, 1, 1.5]) for n, values in found.items()}
+        result = {n: frequencies(np.array(values), 5) for n, values in levels.items()}
+        self.discounts = {n: closed_form_discounts(values, [0.5, 1, 1.5]) for n, values in result.items()}
 
     def probability(self, history: tuple[int, ...], word: int) -> float:
         lower = self.probability(history[1:], word) if history else self.uniform
@@ -157,8 +157,8 @@ def test_save_load_roundtrip(tmp_path: Path) -> None:
     assert torch.equal(loaded.log_probs(row), model.log_probs(row))
     again = fitted(random_sentences(4, 20), 3, 20)
     again.save(tmp_path / "two")
-    one, two = (tmp_path / name / "model.safetensors" for name in ("one", "two"))
-    assert one.read_bytes() == two.read_bytes()
+    item, two = (tmp_path / name / "model.safetensors" for name in ("one", "two"))
+    assert item.read_bytes() == two.read_bytes()
 
 
 def test_bad_settings_and_tables_are_refused() -> None:

@@ -15,7 +15,7 @@ from langladder.models.language.language_model import LanguageModel
 from langladder.models.making import Run
 from langladder.nn.output import SoftmaxOutput
 from langladder.tasks.nearest_neighbours import make_tuned
-from tests.models.grown_rungs import TOKENIZER
+from tests.models.fine_tuned_rungs import TOKENIZER
 from tests.tasks.small_run import V, make_model, make_stream
 
 

@@ -32,12 +32,12 @@ def test_scan_is_the_recurrence_with_its_gradients(steps):
         ours = linear_scan(a, b, first)
     theirs = loop(a, b, first)
     assert_close(ours, theirs)
-    for one, other in zip(
+    for item, other in zip(
         torch.autograd.grad((weights * ours).sum(), (a, b, first)),
         torch.autograd.grad((weights * theirs).sum(), (a, b, first)),
         strict=True,
     ):
-        assert_close(one, other)
+        assert_close(item, other)
 
 
 def test_scan_is_stable_over_thousands_of_steps():
@@ -111,7 +111,7 @@ def test_a_text_in_pieces_is_the_text_and_its_state_keeps_its_size(mixer):
         parts.append(hidden)
         sizes.append([tuple(part.shape) for part in state])
     assert_close(torch.cat(parts, dim=1), whole, atol=1e-5, rtol=1e-5)
-    assert all(one == other for one, other in pairwise(sizes))
+    assert all(item == other for item, other in pairwise(sizes))
 
 
 def test_parity_of_mamba_with_transformers():
@@ -134,10 +134,10 @@ def test_parity_of_mamba_with_transformers():
         block, mixer = f"blocks.{layer}", f"backbone.layers.{layer}.mixer"
         source_of |= {f"{block}.norm.weight": f"backbone.layers.{layer}.norm.weight"}
         source_of |= {f"{block}.mixer.log_A": f"{mixer}.A_log", f"{block}.mixer.D": f"{mixer}.D"}
-        for one, other in names.items():
+        for entry, other in names.items():
             for part in ("weight", "bias"):
-                if f"{mixer}.{one}.{part}" in theirs.state_dict():
-                    source_of[f"{block}.mixer.{other}.{part}"] = f"{mixer}.{one}.{part}"
+                if f"{mixer}.{entry}.{part}" in theirs.state_dict():
+                    source_of[f"{block}.mixer.{other}.{part}"] = f"{mixer}.{entry}.{part}"
     assert set(source_of) == set(dict(ours.named_parameters()))
     weights = theirs.state_dict()
     with torch.no_grad():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from grown_rungs import TEXTS, TOKENIZER, saved_bert, saved_gpt
+from fine_tuned_rungs import TEXTS, TOKENIZER, saved_bert, saved_gpt
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, hamming_loss, log_loss
 from sklearn.multiclass import OneVsRestClassifier
@@ -65,14 +65,14 @@ UNITS = WordUnits(sorted({word for text in TEXTS for word in text.split()}), "wh
 def data(count: int, seed: int = 0) -> list[Example]:
     """Texts with none, one or several labels, each with a word or two of its own; some words mislead."""
     rng = np.random.default_rng(seed)
-    found = []
+    result = []
     for _ in range(count):
         labels = [label for label in LABELS if rng.random() < 0.4]
         words = [str(rng.choice(WORDS[label])) for label in labels]
         words += [str(rng.choice(WORDS[str(rng.choice(LABELS))]))] * int(rng.random() < 0.3)
         words += rng.choice(["the", "a", "of", "and", "in"], 4).tolist()
-        found.append(Example(" ".join(rng.permutation(words)), labels=tuple(labels)))
-    return found
+        result.append(Example(" ".join(rng.permutation(words)), labels=tuple(labels)))
+    return result
 
 
 TRAIN, TEST = data(150), data(60, 1)
@@ -99,10 +99,10 @@ def test_parity_of_figures_with_scikit_learn() -> None:
     assert scores.label_accuracy == pytest.approx(1 - hamming_loss(gold, chosen), abs=1e-6)
     by_label = [log_loss(own, q) for own, q in zip(gold.T, p.T, strict=True)]
     assert page.scores.cross_entropy == pytest.approx(sum(by_label), abs=1e-5)
-    assert [one.f1 for one in page.per_label] == pytest.approx(f1_score(gold, chosen, average=None), abs=1e-6)
+    assert [item.f1 for item in page.per_label] == pytest.approx(f1_score(gold, chosen, average=None), abs=1e-6)
     assert scores.labels_per_text == pytest.approx(chosen.sum() / 80) and page.figures()["micro_f1"] == scores.micro_f1
     assert page.right == "".join("1" if (g == s).all() else "0" for g, s in zip(gold, chosen, strict=True))
-    assert [row.right for row in table] == [one == "1" for one in page.right]
+    assert [row.right for row in table] == [item == "1" for item in page.right]
     assert type(page).model_validate_json(page.model_dump_json()) == page
 
 
@@ -113,7 +113,7 @@ def test_golden_probability_of_a_set_by_hand() -> None:
     page = evaluate_classifier(
         page_of, [Example("0", labels=("a",)), Example("1", labels=("b",))], name="says", table=table
     )
-    assert [(one.truth, one.prediction, one.probability) for one in table] == [
+    assert [(item.truth, item.prediction, item.probability) for item in table] == [
         ("a", "a", 0.72),
         ("b", "(none)", 0.42),
     ]
@@ -235,9 +235,9 @@ def test_two_batches_are_learnt_by_heart_and_kept(name: str, bases: dict[str, Pa
         network.label_loss(network.logits(batches[step % 2][0]), batches[step % 2][1], 0.0).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     assert -log_prob_of_sets(network.log_probs(ROWS), SETS.numpy()).mean() < 0.3
-    (one,) = classify(network, [ROWS[2]], ClassifyRequest())
-    assert one.given is not None and one.given.labels == ["animals", "work"] and one.best()[0] == "animals, work"
-    assert one.top == [("animals, work", one.given.probability)]
+    (item,) = classify(network, [ROWS[2]], ClassifyRequest())
+    assert item.given is not None and item.given.labels == ["animals", "work"] and item.best()[0] == "animals, work"
+    assert item.top == [("animals, work", item.given.probability)]
     (every,) = classify(network, [ROWS[0]], ClassifyRequest(top=None, explain=True))
     assert every.given is not None and every.given.labels == [] and len(every.top) == 3
     assert every.explained is not None and every.explained.said == "(none)"

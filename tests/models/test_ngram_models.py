@@ -323,8 +323,8 @@ def test_save_load_roundtrip_is_mapped_and_deterministic(name: str, tmp_path: Pa
     row = torch.tensor([[BOS, 4, 6, 5, EOS]])
     assert torch.equal(loaded.log_probs(row), model.log_probs(row))
     fitted(name, sentences, 3, **extra).save(tmp_path / "two")
-    one, two = (tmp_path / folder / "model.safetensors" for folder in ("one", "two"))
-    assert one.read_bytes() == two.read_bytes()
+    item, two = (tmp_path / folder / "model.safetensors" for folder in ("one", "two"))
+    assert item.read_bytes() == two.read_bytes()
 
 
 def test_damaged_tables_are_refused(tmp_path: Path) -> None:

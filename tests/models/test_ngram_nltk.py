@@ -50,12 +50,12 @@ def corpus(seed: int = 0) -> np.ndarray:
 
 def ngrams_of(ids: np.ndarray, order: int) -> list[tuple[str, ...]]:
     """All n-grams of orders 1 … `order` within lines that do not end in BOS, as NLTK takes them."""
-    found, start = [], 0
+    result, start = [], 0
     for t, word in enumerate(ids):
         start = t if word == BOS else start
         if word != BOS:
-            found += [tuple(map(str, ids[t - n + 1 : t + 1])) for n in range(1, order + 1) if t - n + 1 >= start]
-    return found
+            result += [tuple(map(str, ids[t - n + 1 : t + 1])) for n in range(1, order + 1) if t - n + 1 >= start]
+    return result
 
 
 def nltk_fitted(model: Any, ids: np.ndarray, order: int) -> Any:
@@ -75,9 +75,9 @@ def vocabulary() -> Vocabulary:
 
 def histories(ids: np.ndarray, order: int, *, with_bos: bool = True) -> list[tuple[int, ...]]:
     """Seen histories of full length, and the short ones that open with BOS."""
-    found = {tuple(int(w) for w in gram[:-1]) for gram in ngrams_of(ids, order) if len(gram) == order}
+    result = {tuple(int(w) for w in gram[:-1]) for gram in ngrams_of(ids, order) if len(gram) == order}
     short = {tuple(int(w) for w in g[:-1]) for g in ngrams_of(ids, order) if 1 < len(g) < order and int(g[0]) == BOS}
-    return sorted(h for h in found | short if with_bos or BOS not in h)[:80]
+    return sorted(h for h in result | short if with_bos or BOS not in h)[:80]
 
 
 def check(model: NgramModel, reference: Any, wanted: list[tuple[int, ...]]) -> None:

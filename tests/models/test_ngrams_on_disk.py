@@ -92,7 +92,7 @@ def test_pieces_keep_to_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
             assert [cut.ngrams.start for cut in cuts] == [level.start, *(cut.ngrams.stop for cut in cuts[:-1])]
             assert [cut.histories.stop for cut in cuts][-1] == level.start and cuts[-1].ngrams.stop == level.stop
             sizes = [(cut.histories.stop - cut.histories.start, cut.ngrams.stop - cut.ngrams.start) for cut in cuts]
-            assert all(histories == 1 or found <= 102 for histories, found in sizes)
+            assert all(histories == 1 or result <= 102 for histories, result in sizes)
 
 
 @pytest.mark.parametrize("size", [1, 407, 408, 409, 5_000])

@@ -17,7 +17,7 @@ from langladder.models.reading.reader import Found, Reader
 from langladder.tasks.fine_tuning import begin
 from langladder.text.labelled.questions import Answer, Question
 from tests.hostile import little_memory
-from tests.models.grown_rungs import TOKENIZER, saved_bert, saved_gpt
+from tests.models.fine_tuned_rungs import TOKENIZER, saved_bert, saved_gpt
 from tests.models.question_rows import CAT, DOG, QUESTIONS
 
 SEP, CLS, MASK = TOKENIZER.vocab_size, TOKENIZER.vocab_size + 1, TOKENIZER.vocab_size + 2
@@ -48,10 +48,10 @@ def rows(network: NetworkReader, questions: list[Question]) -> list[Any]:
     return [row for question in questions for row in network.encode(question)]
 
 
-def same(one: list[list[Found]], other: list[list[Found]]) -> bool:
+def same(item: list[list[Found]], other: list[list[Found]]) -> bool:
     return all(
         (a.text, a.start) == (b.text, b.start) and np.isclose(a.score, b.score, atol=1e-4)
-        for mine, yours in zip(one, other, strict=True)
+        for mine, yours in zip(item, other, strict=True)
         for a, b in zip(mine, yours, strict=True)
     )
 
@@ -92,7 +92,9 @@ def test_golden_rows_and_loss_of_multiple_choice(bases: dict[type[Any], Path]) -
     (choice,) = network.encode(QUESTIONS[3])
     context, question = TOKENIZER.encode(DOG).tolist(), TOKENIZER.encode(" a dog").tolist()
     options = [TOKENIZER.encode(option).tolist() for option in ("sleeps", "a dog", "")]
-    assert [row.tolist() for row in choice.rows] == [[MASK, *context, *question, SEP, *one, CLS] for one in options]
+    assert [row.tolist() for row in choice.rows] == [
+        [MASK, *context, *question, SEP, *option, CLS] for option in options
+    ]
     assert choice.right == 0 and network.encode(QUESTIONS[2])[0].right == 1
     batch = network.collate([choice])
     log_probs = network(batch)[0]
@@ -126,7 +128,7 @@ def test_padding_and_order_change_nothing(
     network = reader(kind, bases[kind], **settings)
     questions = [*QUESTIONS, Question(f"{CAT} {CAT} {CAT}", "a dog", (), ("a dog", "the cat sees a house"))]
     batched = network.candidates(questions, 3)
-    assert same(batched, [network.candidates([one], 3)[0] for one in questions])
+    assert same(batched, [network.candidates([question], 3)[0] for question in questions])
     assert same(batched[::-1], network.candidates(questions[::-1], 3))
     losses = [network.judge(network.collate([row]))[0] for row in rows(network, questions)]
     assert network.judge(network.collate(rows(network, questions)))[0] == pytest.approx(sum(losses), rel=1e-4)
@@ -147,7 +149,7 @@ def test_two_batches_are_learnt_by_heart(
         optimizer.step()
     network.fit_threshold(QUESTIONS, needed=True)
     assert (network.threshold is None) == network.knows_none
-    assert [some[0].text for some in network.answers(QUESTIONS)] == [one.gold()[0] for one in QUESTIONS]
+    assert [some[0].text for some in network.answers(QUESTIONS)] == [item.gold()[0] for item in QUESTIONS]
 
 
 @every_kind
@@ -172,14 +174,14 @@ def test_a_long_paragraph_is_read_through_windows(bases: dict[type[Any], Path]) 
     text = " ".join([CAT] * 6)
     start = text.rindex("the house")
     question = Question(text, "the dogs walk", (Answer("the house", start),))
-    found = network.encode(question)
-    assert len(found) > 3 and all(row.length <= 64 for row in found)
-    having = [row for row in found if row.start]
-    assert 1 <= len(having) < len(found)
+    result = network.encode(question)
+    assert len(result) > 3 and all(row.length <= 64 for row in result)
+    having = [row for row in result if row.start]
+    assert 1 <= len(having) < len(result)
     assert {TOKENIZER.decode(row.ids[row.start : row.end + 1]).strip() for row in having} == {"the house"}
     best = []
     none = np.inf
-    for row in found:
+    for row in result:
         with torch.no_grad():
             scores = network(torch.from_numpy(row.ids.astype(np.int64))[None])[0].double().numpy()
         part = scores[row.begins : row.begins + row.tokens]
@@ -194,20 +196,20 @@ def test_answers_are_characters_of_the_paragraph_as_it_was_written(bases: dict[t
     """Tokens with white space, unknown letters and parts of letters map back to the original characters."""
     network = reader(BERTSpan, bases[BERTSpan])
     text = "  the  猫 sees\tthe dög!  "
-    found = network.candidates([Question(text, "猫 ?")], 500)[0]
-    assert found and len({(one.start, one.text) for one in found}) > 20
-    for one in found:
-        assert text[one.start : one.start + len(one.text)] == one.text and one.text == one.text.strip() != ""
-    assert sum(one.probability or 0 for one in found) < 1.0 + 1e-6
+    candidate = network.candidates([Question(text, "猫 ?")], 500)[0]
+    assert candidate and len({(item.start, item.text) for item in candidate}) > 20
+    for item in candidate:
+        assert text[item.start : item.start + len(item.text)] == item.text and item.text == item.text.strip() != ""
+    assert sum(item.probability or 0 for item in candidate) < 1.0 + 1e-6
 
 
 def test_an_answer_is_given_where_it_beats_none_by_the_threshold(bases: dict[type[Any], Path]) -> None:
     network = reader(BERTSpan, bases[BERTSpan])
-    (one, two) = network.candidates([QUESTIONS[0]], 2)[0]
-    network.threshold = one.score + 0.1
-    assert [some.text for some in network.answers([QUESTIONS[0]], 3)[0][:2]] == ["", one.text]
-    network.threshold = (one.score + two.score) / 2
-    assert [some.text for some in network.answers([QUESTIONS[0]], 2)[0]] == [one.text, ""]
+    (item, two) = network.candidates([QUESTIONS[0]], 2)[0]
+    network.threshold = item.score + 0.1
+    assert [some.text for some in network.answers([QUESTIONS[0]], 3)[0][:2]] == ["", item.text]
+    network.threshold = (item.score + two.score) / 2
+    assert [some.text for some in network.answers([QUESTIONS[0]], 2)[0]] == [item.text, ""]
     network.fit_threshold(QUESTIONS, needed=False)
     assert network.threshold is None and network.answers([QUESTIONS[4]])[0][0].text
 

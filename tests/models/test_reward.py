@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from grown_rungs import saved_gpt
+from fine_tuned_rungs import saved_gpt
 from spoken import DIALOGUES, RANKINGS, TOKENIZER, V, asked, dialogue, saved_instructed
 
 from langladder.data.instructions import ranking_batch, ranking_rows
@@ -57,12 +57,14 @@ def test_golden_loss_of_four_ranked_responses() -> None:
 def test_golden_loss_is_the_mean_over_pairs_then_over_prompts(base: Path) -> None:
     """A prompt of six pairs counts no more than one of a single pair."""
     model, rankings = build(base), [RANKINGS[0], RANKINGS[5]._replace(responses=("cat", "not"), ranks=(2, 1))]
-    found = ranking_batch(ranking_rows(TEMPLATE, rankings, 12, too_long="refuse", split="train"))
+    result = ranking_batch(ranking_rows(TEMPLATE, rankings, 12, too_long="refuse", split="train"))
     losses = []
-    for one in rankings:
-        rewards = model.rewards([(*one.prompt, Message("assistant", answer)) for answer in one.responses])
-        losses.append(np.mean([-np.log(1 / (1 + np.exp(rewards[lose] - rewards[win]))) for win, lose in one.pairs()]))
-    loss = pairwise_loss(model(found.tokens), found.better, found.worse, found.weights)
+    for ranking in rankings:
+        rewards = model.rewards([(*ranking.prompt, Message("assistant", answer)) for answer in ranking.responses])
+        losses.append(
+            np.mean([-np.log(1 / (1 + np.exp(rewards[lose] - rewards[win]))) for win, lose in ranking.pairs()])
+        )
+    loss = pairwise_loss(model(result.tokens), result.better, result.worse, result.weights)
     assert loss.item() == pytest.approx(np.mean(losses), rel=1e-5)
 
 
@@ -74,11 +76,11 @@ def test_golden_gradient_of_a_pair_is_how_wrong_it_is() -> None:
 
 
 def test_shapes_and_the_reward_is_read_at_the_last_end(base: Path) -> None:
-    model, found = build(base), batch()
-    rewards = model(found.tokens)
-    assert rewards.shape == (len(found.tokens),) and rewards.dtype == torch.float32
+    model, result = build(base), batch()
+    rewards = model(result.tokens)
+    assert rewards.shape == (len(result.tokens),) and rewards.dtype == torch.float32
     whole = InstructedGPT.load(base)
-    for tokens, reward in zip(found.tokens, rewards, strict=True):
+    for tokens, reward in zip(result.tokens, rewards, strict=True):
         own = tokens[tokens != PAD]
         hidden = whole(own[None])[0][0, -1]  # (D,), where EOS stands
         assert reward.item() == pytest.approx((hidden @ model.head.weight[0]).item(), abs=1e-4)
@@ -110,16 +112,16 @@ def test_padding_and_the_rest_of_the_batch_change_nothing(likelihood: bool, base
 
 def test_causal_the_last_word_is_read_and_nothing_behind_it(base: Path) -> None:
     model = build(base)
-    one, other = (model.rewards([dialogue("say cat", answer).messages])[0] for answer in ("cat", "dog"))
-    assert one != other
+    item, other = (model.rewards([dialogue("say cat", answer).messages])[0] for answer in ("cat", "dog"))
+    assert item != other
     cut = torch.tensor([TEMPLATE.row(DIALOGUES[0].messages).ids[:-1].tolist()])
     assert model(cut).isfinite().all()  # a response that was cut off before its EOS: the state at its last token
 
 
 @pytest.mark.parametrize("likelihood", [False, True])
 def test_gradient_reaches_every_parameter_that_a_difference_depends_on(likelihood: bool, base: Path) -> None:
-    model, found = build(base, likelihood=likelihood).train(), batch()
-    pairwise_loss(model(found.tokens), found.better, found.worse, found.weights).backward()
+    model, result = build(base, likelihood=likelihood).train(), batch()
+    pairwise_loss(model(result.tokens), result.better, result.worse, result.weights).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         if name == "gpt.norm.bias" and not likelihood:  # it adds the same number to every reward
@@ -132,17 +134,19 @@ def test_gradient_reaches_every_parameter_that_a_difference_depends_on(likelihoo
 def test_the_body_is_the_base_s_and_so_many_layers_are_transferred(base: Path) -> None:
     there = InstructedGPT.load(base).state_dict()
     for number in (0, 1, 2):
-        found = build(base, layers_transferred=number).gpt.state_dict()
-        same = {int(n.split(".")[1]) for n in found if n.endswith("expand.weight") and torch.equal(found[n], there[n])}
+        result = build(base, layers_transferred=number).gpt.state_dict()
+        same = {
+            int(n.split(".")[1]) for n in result if n.endswith("expand.weight") and torch.equal(result[n], there[n])
+        }
         assert same == set(range(number))
-        assert torch.equal(found["embedding.weight"], there["embedding.weight"])
+        assert torch.equal(result["embedding.weight"], there["embedding.weight"])
     fresh = build(base, pretrained=False).gpt.state_dict()
     assert not torch.equal(fresh["embedding.weight"], there["embedding.weight"])
     assert build(base, body_dropout=0.3).gpt.config.dropout == 0.3
 
 
 def test_demonstrations_have_a_mean_reward_of_nought(base: Path) -> None:
-    model, dialogues = build(base), [one.messages for one in DIALOGUES]
+    model, dialogues = build(base), [item.messages for item in DIALOGUES]
     before = model.rewards(dialogues)
     assert abs(before.mean()) > 1e-3
     model.centre(dialogues)
@@ -154,7 +158,7 @@ def test_demonstrations_have_a_mean_reward_of_nought(base: Path) -> None:
 
 @pytest.mark.parametrize("likelihood", [False, True])
 def test_save_and_load_need_no_base(likelihood: bool, base: Path, tmp_path: Path) -> None:
-    model, dialogues = build(base, likelihood=likelihood), [one.messages for one in DIALOGUES]
+    model, dialogues = build(base, likelihood=likelihood), [item.messages for item in DIALOGUES]
     model.centre(dialogues)
     model.save(tmp_path / "one")
     loaded = RewardModel.load(tmp_path / "one")

@@ -51,10 +51,10 @@ def test_golden_words_keep_their_marks_in_every_form() -> None:
 
 def test_an_answer_is_found_in_another_form() -> None:
     context = "लड़का किताब देखता है। लड़की ठण्डा पानी पीती है।"
-    (found,) = build().candidates([Question(context, "किताब कौन देखता है?")], 9)
-    assert (found[0].text, found[0].start) == ("लड़का", 0)
+    (result,) = build().candidates([Question(context, "किताब कौन देखता है?")], 9)
+    assert (result[0].text, result[0].start) == ("लड़का", 0)
     other = build().candidates([Question(context, "कि\u00adताब कौन \u200eदेखता है?")], 9)[0]
-    assert other == found
+    assert other == result
 
 
 @pytest.mark.parametrize(
@@ -70,28 +70,30 @@ def test_an_answer_is_found_in_another_form() -> None:
     ids=["Chinese", "Lao", "Lao with spaces", "Lao with zero-width spaces", "Tibetan", "Korean"],
 )
 def test_golden_words_of_scripts_without_spaces(context: str, question: str, longest: int, answer: str) -> None:
-    (found,) = build(longest=longest).candidates([Question(context, question)], 99)
-    assert answer in {one.text for one in found if one.score == found[0].score}
-    assert all(context[one.start :].startswith(one.text) for one in found)
+    (result,) = build(longest=longest).candidates([Question(context, question)], 99)
+    assert answer in {item.text for item in result if item.score == result[0].score}
+    assert all(context[item.start :].startswith(item.text) for item in result)
     chosen = build(options=True).candidates([Question(context, question, (), (answer, "ໂຣມ"))], 1)[0]
     assert chosen[0].text == answer
 
 
 def test_golden_spans_stand_in_the_sentence_most_like_the_question() -> None:
     """'ate', 'the', 'apple' and their two pairs are 5 of the 7 of 'who ate the apple'."""
-    found = build().candidates([Question(TEXT, "Who ate the apple?")], 9)[0]
-    assert (found[0].text, found[0].start) == ("Anna", 0)
-    assert found[0].score == pytest.approx(5 / 7)
-    assert {one.text for one in found[1:]} == {"Peter", "saw", "pear"} and found[1].score == pytest.approx(1 / 7)
+    candidate = build().candidates([Question(TEXT, "Who ate the apple?")], 9)[0]
+    assert (candidate[0].text, candidate[0].start) == ("Anna", 0)
+    assert candidate[0].score == pytest.approx(5 / 7)
+    assert {item.text for item in candidate[1:]} == {"Peter", "saw", "pear"} and candidate[1].score == pytest.approx(
+        1 / 7
+    )
     longer = build(longest=2).candidates([Question(TEXT, "Who ate the apple?")], 9)[0]
-    assert "Peter saw" in {one.text for one in longer} and longer[0].text == "Anna"
+    assert "Peter saw" in {item.text for item in longer} and longer[0].text == "Anna"
 
 
 def test_of_options_the_one_beside_the_question_s_words() -> None:
     options = ("pear", "apple", "")
     network = build(options=True)
-    found = network.candidates([Question(TEXT, "What did Anna eat?", (), options)], 9)[0]
-    assert [one.text for one in found] == ["apple", "pear"] and found[0].start == -1
+    candidate = network.candidates([Question(TEXT, "What did Anna eat?", (), options)], 9)[0]
+    assert [item.text for item in candidate] == ["apple", "pear"] and candidate[0].start == -1
     with pytest.raises(InputError, match=r"set model\.options to false"):
         network.candidates([Question(TEXT, "What?")], 1)
 

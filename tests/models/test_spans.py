@@ -25,9 +25,9 @@ def test_golden_windows_of_bert_s_script() -> None:
 @pytest.mark.parametrize("stride", [1, 2, 3, 7])
 def test_every_token_is_in_a_window_and_no_window_is_too_long(stride: int) -> None:
     for length in range(1, 30):
-        found = windows(length, 6, stride)
-        assert {token for start, end in found for token in range(start, end)} == set(range(length))
-        assert max(end - start for start, end in found) <= 6 and found[-1][1] == length
+        result = windows(length, 6, stride)
+        assert {token for start, end in result for token in range(start, end)} == set(range(length))
+        assert max(end - start for start, end in result) <= 6 and result[-1][1] == length
 
 
 def test_golden_tokens_that_cover_an_answer() -> None:
@@ -59,7 +59,7 @@ def test_parity_of_two_windows_with_every_span_scored() -> None:
             for j in range(i, min(i + longest, end)):
                 score = starts[i - start] + ends[j - start]
                 wanted[i, j] = max(wanted.get((i, j), -np.inf), score)
-    found = best_spans(table, 100)
-    assert {(one.first, one.last): one.score for one in found} == pytest.approx(wanted)
-    assert [one.score for one in found] == sorted(wanted.values(), reverse=True)
+    result = best_spans(table, 100)
+    assert {(item.first, item.last): item.score for item in result} == pytest.approx(wanted)
+    assert [item.score for item in result] == sorted(wanted.values(), reverse=True)
     assert total(table, 0.5) == pytest.approx(np.log(np.exp([*wanted.values(), 0.5]).sum()))

@@ -104,14 +104,14 @@ def test_a_gpu_step_equals_a_cpu_step(make: Any, monkeypatch: pytest.MonkeyPatch
     torch.manual_seed(0)
     model, step = make()
     without_dropout(model)
-    found = []
+    result = []
     for on_gpu in (False, True):
         monkeypatch.setattr(packing, "fixed_shapes", lambda *_, on_gpu=on_gpu: on_gpu)
         model.zero_grad()
         loss = step("cpu")
         loss.backward()
-        found.append([loss.detach(), *(parameter.grad.clone() for parameter in model.parameters())])
-    for plain, other in zip(*found, strict=True):
+        result.append([loss.detach(), *(parameter.grad.clone() for parameter in model.parameters())])
+    for plain, other in zip(*result, strict=True):
         torch.testing.assert_close(other, plain, rtol=1e-4, atol=1e-6)
 
 
@@ -129,10 +129,10 @@ class Counted(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.found[str(function)] += 1
+        self.counts[str(function)] += 1
         return function(*args, **(kwargs or {}))
 
 
@@ -143,8 +143,8 @@ def test_the_loss_is_one_product_whatever_the_vocabulary() -> None:
         hidden = torch.empty(16 * 1024, 32, requires_grad=True)
         with Counted() as counted:
             layer.loss(hidden, torch.empty(16 * 1024, dtype=torch.long)).backward()
-    products = sum(number for name, number in counted.found.items() if "mm" in name)
-    assert products == 3, counted.found  # z = W h; ∂L/∂W; ∂L/∂h
+    products = sum(number for name, number in counted.counts.items() if "mm" in name)
+    assert products == 3, counted.counts  # z = W h; ∂L/∂W; ∂L/∂h
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -155,10 +155,10 @@ def test_a_product_has_a_multiple_of_64_words(words: int, bias: bool, monkeypatc
 
     class Shapes(TorchDispatchMode):
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            found = function(*args, **(kwargs or {}))
+            result = function(*args, **(kwargs or {}))
             if "mm" in str(function):
-                shapes.append(tuple(found.shape))
-            return found
+                shapes.append(tuple(result.shape))
+            return result
 
     torch.manual_seed(0)
     layer = SoftmaxOutput(width=8, vocab_size=words, bias=bias)

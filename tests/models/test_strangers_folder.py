@@ -95,14 +95,14 @@ def changed(**values: Any) -> Callable[[str, str], str]:
     """The description with other values, by key or by key within `config` (`config__width`)."""
 
     def change(family: str, text: str) -> str:
-        found = json.loads(text)
+        content = json.loads(text)
         for key, value in values.items():
             outer, _, inner = key.replace("size", size(family), 1).partition("__")
             if inner:
-                found[outer][inner] = value
+                content[outer][inner] = value
             else:
-                found[outer] = value
-        return json.dumps(found)
+                content[outer] = value
+        return json.dumps(content)
 
     return change
 
@@ -156,7 +156,7 @@ def test_a_tampered_description_is_refused_in_one_line(tmp_path: Path, family: s
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_files_that_are_none_are_refused(tmp_path: Path, family: str) -> None:
+def test_files_that_are_not_valid_are_refused(tmp_path: Path, family: str) -> None:
     make(family, tmp_path / "m")
     names = [file.name for file in (tmp_path / "m").iterdir()]
     assert len(names) >= 2
@@ -197,8 +197,8 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path: Path, family: str) -> None
         "fewer": arrays | {first: arrays[first][:-1]},
         "none": {},
     }
-    for name, found in strange.items():
-        save_file({key: np.ascontiguousarray(array) for key, array in found.items()}, path)
+    for name, result in strange.items():
+        save_file({key: np.ascontiguousarray(array) for key, array in result.items()}, path)
         assert path.name in refused(family, tmp_path / "m"), name
 
 

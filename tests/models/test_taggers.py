@@ -43,8 +43,8 @@ def test_golden_hmm_viterbi_by_hand():
     chain = HMM.chain
 
     def by_hand(self):
-        found = chain(self)
-        return found._replace(transitions=np.log([[0.2, 0.8], [0.7, 0.3]]), start=np.log([0.5, 0.5]), end=np.zeros(2))
+        result = chain(self)
+        return result._replace(transitions=np.log([[0.2, 0.8], [0.7, 0.3]]), start=np.log([0.5, 0.5]), end=np.zeros(2))
 
     model.chain = by_hand.__get__(model)
     model.steps[:2, :2] = 1.0  # both tags are equally frequent: P(w | t) ∝ P(t | w)
@@ -82,16 +82,16 @@ def test_suffixes_predict_tags_of_unknown_words():
 def test_golden_suffix_smoothing():
     """Three rare words: ends -s: N twice, -s of V once. θ = std of (N 0.5, V 0.5 …) by the formula."""
     counts = {"cats": np.array([1.0, 0.0]), "dogs": np.array([1.0, 0.0]), "runs": np.array([0.0, 1.0])}
-    found = Suffixes.fit(counts)
+    result = Suffixes.fit(counts)
     prior = np.array([2.001, 1.001]) / 3.002
     theta = prior.std()
     bare = (np.array([2, 1]) / 3 + theta * prior) / (1 + theta)
     s = (np.array([2, 1]) / 3 + theta * bare) / (1 + theta)
     ns = (np.array([0, 1]) + theta * s) / (1 + theta)
-    assert found.probabilities("bis") == pytest.approx(s)
-    assert found.probabilities("buns")[1] > found.probabilities("bis")[1]
-    assert found.table[found.names.index("ans")] == pytest.approx(ns)
-    assert found.probabilities("Xyz") == pytest.approx(prior)  # no capitalised word was seen
+    assert result.probabilities("bis") == pytest.approx(s)
+    assert result.probabilities("buns")[1] > result.probabilities("bis")[1]
+    assert result.table[result.names.index("ans")] == pytest.approx(ns)
+    assert result.probabilities("Xyz") == pytest.approx(prior)  # no capitalised word was seen
 
 
 def test_parity_of_feature_crf_with_crfsuite(tmp_path):
@@ -101,13 +101,13 @@ def test_parity_of_feature_crf_with_crfsuite(tmp_path):
     tags = ["D", "N", "V"]
     model = fitted(FeatureCRF, train, tags, l1=0.0, iterations=20)
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
-    for one in train:
-        trainer.append(sentence_features(one.words), list(one.tags))
+    for item in train:
+        trainer.append(sentence_features(item.words), list(item.tags))
     trainer.set_params({"c1": 0.0, "c2": 0.01, "max_iterations": 20})
     trainer.train(str(tmp_path / "model"))
     theirs = pycrfsuite.Tagger()
     theirs.open(str(tmp_path / "model"))
-    for words in [one.words for one in train] + [("cats", "see", "a", "Fish")]:
+    for words in [item.words for item in train] + [("cats", "see", "a", "Fish")]:
         assert model.tag([words]) == [theirs.tag(sentence_features(words))]
         p = np.exp(model.log_probs([words])[0])
         marginals = [[theirs.marginal(tag, t) for tag in tags] for t in range(len(words))]

@@ -21,7 +21,7 @@ def test_words_are_numbered_by_falling_frequency_behind_the_specials() -> None:
     assert units.vocab_size == len(NAMES) + len(units.words)
 
 
-def test_punctuation_is_taken_off_unless_it_stands_apart_already() -> None:
+def test_punctuation_is_removed_unless_it_stands_apart_already() -> None:
     assert WordUnits.of(TEXTS).text("good, film").pieces == ["good", ",", "film"]
     apart = WordUnits.of(["good , film .", "dull , really ."])
     assert apart.text("good, film").pieces == ["good,", "film"]

@@ -105,8 +105,8 @@ def test_all_queries_at_once_equal_one_by_one_and_padding_is_not_read(score: str
     alpha = attention(query, attention.keys(memory), mask)
     assert alpha.shape == (2, 3, 6) and (alpha[1, :, 2:] == 0).all() and (alpha >= 0).all()
     for t in range(3):
-        one = attention(query[:, t : t + 1], attention.keys(memory), mask)
-        torch.testing.assert_close(one[:, 0], alpha[:, t])
+        item = attention(query[:, t : t + 1], attention.keys(memory), mask)
+        torch.testing.assert_close(item[:, 0], alpha[:, t])
     short = attention(query[1:], attention.keys(memory[1:, :2]), mask[1:, :2])
     torch.testing.assert_close(short, alpha[1:, :, :2])
     if window is None:

@@ -56,11 +56,11 @@ def test_partition_viterbi_and_marginals_are_those_of_enumeration(forbid, spread
         likeliest = max(scores, key=scores.get)
         assert tuple(paths[row, :length].tolist()) == likeliest
         assert float(best[row]) == pytest.approx(scores[likeliest])
-        found = torch.zeros(T, K, dtype=torch.float64)
+        array = torch.zeros(T, K, dtype=torch.float64)
         for path, score in scores.items():
             for t, tag in enumerate(path):
-                found[t, tag] += math.exp(score - total)
-        assert_close(p[row], found)
+                array[t, tag] += math.exp(score - total)
+        assert_close(p[row], array)
         gold = torch.tensor([list(likeliest) + [0] * (T - length)])
         loss = crf(emissions[row : row + 1], gold, lengths[row : row + 1])
         assert float(loss.detach()) == pytest.approx(float(total) - scores[likeliest], abs=1e-9)
@@ -94,11 +94,11 @@ def test_kernels_and_equations_agree_with_their_gradients(spread):
         log_partition(emissions, lengths, *crf.chain()),
     )
     assert_close(ours, equations)
-    for one, other in zip(
+    for item, other in zip(
         torch.autograd.grad(ours.sum(), inputs), torch.autograd.grad(equations.sum(), inputs), strict=True
     ):
-        assert_close(one, other)
-        assert one.isfinite().all()
+        assert_close(item, other)
+        assert item.isfinite().all()
 
 
 def test_parity_with_pytorch_crf():
@@ -114,10 +114,10 @@ def test_parity_with_pytorch_crf():
     emissions, tags = torch.randn(4, 9, 7, requires_grad=True), torch.randint(7, (4, 9))
     loss, wanted = ours(emissions, tags, lengths).sum(), -theirs(emissions, tags, mask)
     assert_close(loss, wanted)
-    found = torch.autograd.grad(loss, [emissions, ours.transitions, ours.start, ours.end])
+    result = torch.autograd.grad(loss, [emissions, ours.transitions, ours.start, ours.end])
     gradients = [emissions, theirs.transitions, theirs.start_transitions, theirs.end_transitions]
-    for one, other in zip(found, torch.autograd.grad(wanted, gradients), strict=True):
-        assert_close(one, other, atol=1e-5, rtol=1e-4)
+    for item, other in zip(result, torch.autograd.grad(wanted, gradients), strict=True):
+        assert_close(item, other, atol=1e-5, rtol=1e-4)
     paths, _ = ours.viterbi(emissions, lengths)
     assert [row[:n].tolist() for row, n in zip(paths, lengths, strict=True)] == theirs.decode(emissions, mask)
 

@@ -30,7 +30,7 @@ def test_weights_of_the_router_sum_to_one_over_the_chosen(active: int) -> None:
 def test_all_experts_are_the_dense_mixture(gated: bool) -> None:
     """k = n: y = Σ p_i E_i(x); with equal weights, the mean of the experts."""
     layer, x = experts(4, gated=gated).eval(), torch.randn(3, N, D)
-    every = torch.stack([one(x) for one in layer.experts], dim=-1)  # (3, N, D, n)
+    every = torch.stack([expert(x) for expert in layer.experts], dim=-1)  # (3, N, D, n)
     p = torch.softmax(layer.router(x), dim=-1)
     assert_close(layer(x), (every * p[..., None, :]).sum(dim=-1))
     torch.nn.init.zeros_(layer.router.weight)
@@ -43,7 +43,7 @@ def test_a_token_goes_through_its_two_experts_alone() -> None:
     for token in range(N):
         best, chosen = scores[token].topk(2)
         g = torch.softmax(best, dim=0)  # of the top scores: the same as p over their sum
-        expected = sum(g[k] * layer.experts[int(one)](x[token : token + 1])[0] for k, one in enumerate(chosen))
+        expected = sum(g[k] * layer.experts[int(item)](x[token : token + 1])[0] for k, item in enumerate(chosen))
         assert_close(layer(x[token : token + 1])[0], expected)
         assert_close(layer(x)[token], expected)
 
@@ -91,13 +91,13 @@ def test_the_balance_moves_the_router_by_the_mean_weights_alone(active: int) -> 
 def test_a_gated_network_is_swiglu_and_another_one_gelu() -> None:
     """W₂ (SiLU(W₃ x) ⊙ W₁ x), SiLU(z) = z σ(z); W₂ GELU(W₁ x) (tanh form)."""
     x = torch.randn(N, D)
-    one = experts(1, gated=True).experts[0]
-    z = one.gate(x)
-    assert_close(one(x), one.contract(z * torch.sigmoid(z) * one.expand(x)))
-    one = experts(1).experts[0]
-    z = one.expand(x)
+    expert = experts(1, gated=True).experts[0]
+    z = expert.gate(x)
+    assert_close(expert(x), expert.contract(z * torch.sigmoid(z) * expert.expand(x)))
+    expert = experts(1).experts[0]
+    z = expert.expand(x)
     gelu = z / 2 * (1 + torch.tanh((2 / torch.pi) ** 0.5 * (z + 0.044715 * z**3)))
-    assert_close(one(x), one.contract(gelu), atol=1e-6, rtol=1e-5)
+    assert_close(expert(x), expert.contract(gelu), atol=1e-6, rtol=1e-5)
 
 
 def test_the_balance_is_part_of_the_training_loss_only() -> None:
@@ -111,7 +111,7 @@ def test_the_balance_is_part_of_the_training_loss_only() -> None:
     model(tokens[:, :-1])
     balances = [block.experts.take_balance() for block in model.blocks]
     assert_close(losses[True] - losses[False], 0.5 * sum(balances))
-    assert all(0.5 < float(one) < 3 for one in balances)
+    assert all(0.5 < float(balance) < 3 for balance in balances)
 
 
 def test_multiplications_are_those_of_the_experts_in_use() -> None:

@@ -73,7 +73,7 @@ def test_padded_equals_flat() -> None:
     assert tree.lengths[0] == 1 and tree.lengths.tolist() == sorted(tree.lengths.tolist())
 
 
-def test_ties_are_settled_by_place() -> None:
+def test_ties_are_settled_by_position() -> None:
     first, second = (HuffmanTree.from_counts(np.ones(1000, dtype=np.int64)) for _ in range(2))
     assert all(np.array_equal(getattr(first, name), getattr(second, name)) for name in ("offsets", "nodes", "bits"))
     assert HuffmanTree.from_counts(np.ones(8)).lengths.tolist() == [3] * 8

@@ -23,10 +23,10 @@ def test_parity_with_packed_rows_and_padding_changes_nothing(kind: Any, both: bo
     torch.testing.assert_close(states * mask, packed)
     torch.testing.assert_close(ends, last)
     weights = torch.randn_like(packed)
-    found = []
+    result = []
     for h, end in ((packed, last), (states * mask, ends)):
         loss = (h * weights).sum() + (end**2).sum()
-        found.append(torch.autograd.grad(loss, [x, *rnn.parameters()]))
-    for own, other in zip(*found, strict=True):
+        result.append(torch.autograd.grad(loss, [x, *rnn.parameters()]))
+    for own, other in zip(*result, strict=True):
         torch.testing.assert_close(own, other)
-    assert (found[1][0][0, 2:] == 0).all()
+    assert (result[1][0][0, 2:] == 0).all()

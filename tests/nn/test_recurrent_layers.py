@@ -71,12 +71,12 @@ def test_parity_of_blind_peepholes_with_lstm():
 
 
 def test_golden_peephole_gates_see_their_own_unit_and_the_output_gate_the_new_cell():
-    one = torch.ones(1, 1)
+    array = torch.ones(1, 1)
     weights = CellWeights(torch.zeros(4, 1), torch.zeros(4, 1), torch.zeros(4))
-    h, c = peephole_step(torch.zeros(1, 4), 0 * one, one, weights, torch.tensor([[1.0], [2.0], [3.0]]))
+    h, c = peephole_step(torch.zeros(1, 4), 0 * array, array, weights, torch.tensor([[1.0], [2.0], [3.0]]))
     new = torch.sigmoid(torch.tensor(2.0))  # f = σ(2 · 1), i ⊙ tanh(0) = 0
-    assert_close(c, new * one)
-    assert_close(h, torch.sigmoid(3 * new) * torch.tanh(new) * one)  # σ(3 · 1) would be the old cell's
+    assert_close(c, new * array)
+    assert_close(h, torch.sigmoid(3 * new) * torch.tanh(new) * array)  # σ(3 · 1) would be the old cell's
     # five units: what one unit's cell holds reaches no other unit
     weights = CellWeights(torch.zeros(20, 1), torch.zeros(20, 5), torch.zeros(20))
     first = torch.zeros(1, 5)

@@ -44,8 +44,8 @@ def test_parity_of_bf16_training_with_fp32_whose_attention_it_is():
         mixed, _ = layer(x)
     assert rough.dtype == torch.float32 and mixed.dtype == torch.bfloat16
     assert_close(rough, whole, atol=0.03, rtol=0.03)
-    exact, found = (torch.autograd.grad(part.square().sum(), x)[0] for part in (whole, rough))
-    assert_close(found, exact, atol=0.1, rtol=0.05)
+    exact, result = (torch.autograd.grad(part.square().sum(), x)[0] for part in (whole, rough))
+    assert_close(result, exact, atol=0.1, rtol=0.05)
     assert seen == [torch.float32]
 
 
@@ -80,10 +80,10 @@ def test_parity_of_cached_and_uncached_attention(window, grouped):
 
 def test_golden_rotation():
     """Entries 0 and 2 are a pair, turned by 1 a position; 1 and 3, turned by 100^(−2/4) = 0.1."""
-    found = Rotary(8, 4, 100.0)(torch.tensor([[[[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]]]), first=2)[0, 0]
+    result = Rotary(8, 4, 100.0)(torch.tensor([[[[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]]]), first=2)[0, 0]
     expected = [[math.cos(2), math.cos(0.2), math.sin(2), math.sin(0.2)]]
     expected += [[-math.sin(3), -math.sin(0.3), math.cos(3), math.cos(0.3)]]
-    assert_close(found, torch.tensor(expected))
+    assert_close(result, torch.tensor(expected))
 
 
 def test_scores_of_rotary_positions_depend_on_the_distance_alone():
@@ -143,10 +143,10 @@ def test_padding_changes_nothing_nor_do_rows_beside(causal):
     allowed = mask[:, None, None] & banded(9, 9, None) if causal else mask[:, None, None]
     expected, _ = attention.forward_equation(x, *attention.keys_values(x), allowed)
     packed = layout.pack(x)
-    found = attention(packed, packed, layout, layout, causal=causal)
-    assert_close(found, layout.pack(expected))
+    result = attention(packed, packed, layout, layout, causal=causal)
+    assert_close(result, layout.pack(expected))
     packed = packed.clone()
     packed[9:13] = 1e4
     again = attention(packed, packed, layout, layout, causal=causal)
-    assert_close(again[:9], found[:9])
-    assert_close(again[13:], found[13:])
+    assert_close(again[:9], result[:9])
+    assert_close(again[13:], result[13:])

@@ -58,11 +58,11 @@ def by_height(cell: TreeCell, trees: list[Tree], x: list[torch.Tensor]) -> list[
     joined = forest(trees)
     rows = torch.stack([x[tree][index] for tree, index in joined.word.tolist()])
     h, _ = read_forest(cell, rows, joined)
-    found = []
+    result = []
     for number in range(len(trees)):
         own = (joined.tree == number).nonzero()[:, 0]
-        found.append(h[own[joined.position[own].argsort()]])
-    return found
+        result.append(h[own[joined.position[own].argsort()]])
+    return result
 
 
 def products(cell: TreeCell) -> tuple[Callable[[torch.Tensor], torch.Tensor], ...]:
@@ -95,8 +95,8 @@ def test_parity_of_heights_with_a_loop_over_nodes(name: str) -> None:
     single = [by_recursion(cell, tree, rows) for tree, rows in zip(TREES, x, strict=True)]
     weights = [torch.randn_like(h) for h in single]
     grads = []
-    for found in (batched, single):
-        loss = sum((h * g).sum() for h, g in zip(found, weights, strict=True))
+    for result in (batched, single):
+        loss = sum((h * g).sum() for h, g in zip(result, weights, strict=True))
         assert isinstance(loss, torch.Tensor)
         grads.append(torch.autograd.grad(loss, [*x, *cell.parameters()]))
     for a, b in zip((*batched, *grads[0]), (*single, *grads[1]), strict=True):
@@ -120,8 +120,8 @@ def test_golden_three_nodes_by_hand() -> None:
     c = sigmoid(a) * math.tanh(a) + sum(f * child for f, (_, child) in zip(forget, leaves, strict=True))
     h = sigmoid(a) * math.tanh(c)
     tree = tree_of_heads(["root", "left", "right"], [0, 1, 1])
-    (found,) = by_height(cell, [tree], [torch.tensor([[0.5], [1.0], [-1.0]])])
-    assert found[-1].item() == pytest.approx(h, abs=1e-6)
+    (result,) = by_height(cell, [tree], [torch.tensor([[0.5], [1.0], [-1.0]])])
+    assert result[-1].item() == pytest.approx(h, abs=1e-6)
     assert h == pytest.approx(0.180906, abs=1e-6)
 
 
@@ -144,8 +144,8 @@ def test_golden_three_nodes_n_ary() -> None:
         else:
             a, f = 0.2 * (h[0] + h[1]), [0.3 * h[0], 0.6 * h[1]]
         c = sigmoid(a) * math.tanh(a) + sum(sigmoid(g) * child for g, child in zip(f, leaf, strict=True))
-        (found,) = by_height(cell, [parse_tree("((a) (b))")], [torch.tensor([[1.0], [-0.5]])])
-        assert found[-1].item() == pytest.approx(sigmoid(a) * math.tanh(c), abs=1e-6)
+        (result,) = by_height(cell, [parse_tree("((a) (b))")], [torch.tensor([[1.0], [-0.5]])])
+        assert result[-1].item() == pytest.approx(sigmoid(a) * math.tanh(c), abs=1e-6)
 
 
 def test_parity_of_a_chain_with_the_sequence_lstm() -> None:
@@ -161,8 +161,8 @@ def test_parity_of_a_chain_with_the_sequence_lstm() -> None:
         lstm.bias_hh_l0.zero_()
     x = torch.randn(7, 3)
     chain = tree_of_heads([f"w{index}" for index in range(7)], [*range(2, 8), 0])
-    (found,) = by_height(cell, [chain], [x])
-    torch.testing.assert_close(found, lstm(x[None])[0][0])
+    (result,) = by_height(cell, [chain], [x])
+    torch.testing.assert_close(result, lstm(x[None])[0][0])
 
 
 @every_cell

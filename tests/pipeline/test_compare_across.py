@@ -16,7 +16,7 @@ from langladder.faces.report.tables import ladder_summary  # isort: skip
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, accuracies in (("ladders/mine", {"net": 0.8, "tf": 0.7}), ("ladders/other", {"tf": 0.9}), ("b/mine", {})):
-        entries = [entry("classifier", classifier(one, accuracy)) for one, accuracy in accuracies.items()]
+        entries = [entry("classifier", classifier(name, accuracy)) for name, accuracy in accuracies.items()]
         (tmp_path / name / "reports").mkdir(parents=True)
         (tmp_path / name / "reports/ladder.json").write_text(json.dumps(ladder_summary(report_of(classifier=entries))))
     monkeypatch.setattr(compare, "ROOT", tmp_path)
@@ -30,7 +30,7 @@ def test_the_table_is_printed_and_written(root: Path, capsys: pytest.CaptureFixt
     assert "| accuracy | mine | other |" in written and written.splitlines()[0] in printed
     with (root / "outputs/across.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {(one["rung"], one["data_set"]) for one in rows} == {("net", "mine"), ("tf", "mine"), ("tf", "other")}
+    assert {(row["rung"], row["data_set"]) for row in rows} == {("net", "mine"), ("tf", "mine"), ("tf", "other")}
     assert printed.endswith("compare: → outputs/across.md, outputs/across.csv\n")
 
 

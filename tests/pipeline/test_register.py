@@ -65,11 +65,11 @@ def test_what_a_run_has_made_is_a_python_function(registry: Path, job: Any) -> N
     assert loaded.input_example is not None and loaded.metadata.run_id == work.run.run_id
     of_run = f"runs:/{work.run.run_id}/lstm"  # the rung's name
     frame = pd.DataFrame({"text": LINES}, index=[7, 9])
-    found = mlflow.pyfunc.load_model(of_run).predict(frame)
-    assert isinstance(found, pd.DataFrame) and found["bits"].tolist() == loaded.predict(frame)["bits"].tolist()
+    result = mlflow.pyfunc.load_model(of_run).predict(frame)
+    assert isinstance(result, pd.DataFrame) and result["bits"].tolist() == loaded.predict(frame)["bits"].tolist()
     for address in (of_run, f"models:/{model.model_id}"):
         here = ll.load(mlflow.artifacts.download_artifacts(address))
-        assert here.name == "lstm" and [one.bits for one in here.score(LINES)] == found["bits"].tolist()
+        assert here.name == "lstm" and [item.bits for item in here.score(LINES)] == result["bits"].tolist()
     make(job, seed=2)  # another model in its place
     with pytest.raises(ValueError, match=r"is not there any more.*register models/lm/lstm"):
         mlflow.pyfunc.load_model(f"models:/{model.model_id}")
@@ -113,7 +113,7 @@ def test_a_project_that_was_moved_or_copied_begins_new_experiments(
     later = make(job, seed=3).run.run_id
     assert capsys.readouterr().err == "" and runs("register", str(PLACE)).exit_code == 0
     assert list((new / "mlartifacts").rglob(f"{later}/artifacts/resolved.yaml"))
-    names = sorted(one.name for one in store.client().search_experiments())
+    names = sorted(experiment.name for experiment in store.client().search_experiments())
     assert names == ["Default", "language models", f"language models (1: {(first / 'mlartifacts').as_uri()})"]
     assert content(first) == (before if how == "copied" else {}) and first.exists() == (how == "copied")
 
@@ -125,10 +125,10 @@ def test_a_registered_model_is_a_copy_with_figures_and_hashes(job: Any) -> None:
     done = runs("register", str(PLACE), "--alias", "champion")
     assert done.exit_code == 0, done.output
     assert "lm-lstm, version 1" in done.output and "mlflow models serve -m models:/lm-lstm@champion" in done.output
-    found = store.client().get_model_version_by_alias("lm-lstm", "champion")
-    assert found.run_id == work.run.run_id and int(found.version) == 1
-    assert found.tags["fingerprint"] == lineage.provenance(PLACE).fingerprint
-    assert float(found.tags["figure.validation_loss"]) == 1.25 and len(found.tags["content"]) == 16
+    version = store.client().get_model_version_by_alias("lm-lstm", "champion")
+    assert version.run_id == work.run.run_id and int(version.version) == 1
+    assert version.tags["fingerprint"] == lineage.provenance(PLACE).fingerprint
+    assert float(version.tags["figure.validation_loss"]) == 1.25 and len(version.tags["content"]) == 16
     shutil.rmtree(PLACE)  # nothing of this checkout is needed any more
     loaded = mlflow.pyfunc.load_model("models:/lm-lstm@champion")
     assert loaded.predict(pd.DataFrame({"text": LINES})).to_dict("records") == expected
@@ -148,7 +148,7 @@ def test_a_name_that_is_taken_gets_a_new_version(job: Any) -> None:
 
 
 @pytest.mark.usefixtures("registry")
-def test_what_cannot_be_registered_is_told_in_a_sentence(job: Any) -> None:
+def test_what_cannot_be_registered_is_reported_in_a_sentence(job: Any) -> None:
     make(job)
     Path("models/lm/empty").mkdir()
     missing = runs("register", "models/lm/empty")
@@ -178,5 +178,5 @@ def test_rows_that_do_not_fit_the_signature_are_refused(job: Any) -> None:
     with pytest.raises(MlflowException, match="max_tokens"):
         loaded.predict(pd.DataFrame({"text": LINES}), params={"max_tokens": "many"})
     predicted = loaded.predict(pd.DataFrame({"text": LINES}), params={"max_tokens": 3, "temperature": 0.0})
-    assert [isinstance(one, str) for one in predicted["continuation"]] == [True, True]
+    assert [isinstance(item, str) for item in predicted["continuation"]] == [True, True]
     assert np.isfinite(predicted["bits"]).all()

@@ -132,14 +132,14 @@ def test_a_job_that_dvc_has_not_recorded_goes_on_in_the_run_that_it_had_finished
         (["repro", "--force-downstream"], False),
     ],
 )
-def test_whether_dvc_was_told_to_run_a_job_again(words: list[str], found: bool, tmp_path: Path) -> None:
+def test_whether_dvc_was_told_to_run_a_job_again(words: list[str], result: bool, tmp_path: Path) -> None:
     program = tmp_path / "dvc"
     line = f"{sys.executable} -c 'from pipeline.tracking.processes import unrecorded; print(unrecorded())'"
     program.write_text(f"#!/bin/sh\n{line}\ntrue\n")
     program.chmod(0o755)
     environment = os.environ | {"DVC_STAGE": "train_lm@gpt", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     done = subprocess.run([program, *words], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(found)
+    assert done.stdout.strip() == str(result)
     del environment["DVC_STAGE"]
     assert subprocess.run([program], env=environment, capture_output=True, text=True, check=True).stdout == "False\n"
 
@@ -153,8 +153,8 @@ def test_the_most_complete_of_two_finished_runs_is_found(job: Any) -> None:
     client = store.client()
     for key in ("test_a", "test_b", "test_c"):  # scores that were added later do not count
         client.log_metric(poor.info.run_id, key, 1.0)
-    found = find_runs(work.fingerprint)
-    assert [run.info.run_id for run in found] == [whole.info.run_id, poor.info.run_id]
+    result = find_runs(work.fingerprint)
+    assert [run.info.run_id for run in result] == [whole.info.run_id, poor.info.run_id]
 
 
 def test_one_search_finds_for_every_job_what_a_search_of_its_own_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,9 +168,9 @@ def test_one_search_finds_for_every_job_what_a_search_of_its_own_does(monkeypatc
             client.log_metric(run_id, key, 1.0)
         client.set_terminated(run_id, "FAILED" if i == 4 else "FINISHED")
     client.set_terminated(client.create_run(experiments["translation"]).info.run_id)  # somebody's own, untagged
-    found = {name: [run.info.run_id for run in runs] for name, runs in by_fingerprint(finished_runs()).items() if name}
-    assert found == {name: [run.info.run_id for run in find_runs(name)] for name in ("f0", "f1", "f2")}
-    assert sorted(map(len, found.values())) == [1, 2, 3]
+    result = {name: [run.info.run_id for run in runs] for name, runs in by_fingerprint(finished_runs()).items() if name}
+    assert result == {name: [run.info.run_id for run in find_runs(name)] for name in ("f0", "f1", "f2")}
+    assert sorted(map(len, result.values())) == [1, 2, 3]
 
 
 CHILD = """
@@ -213,7 +213,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_job_that_is_told_to_end_leaves_its_run_killed(job: Any, signum: int) -> None:
+def test_a_job_that_gets_a_signal_leaves_its_run_killed(job: Any, signum: int) -> None:
     before = signal.getsignal(signum)
     with pytest.raises((SystemExit, KeyboardInterrupt)), tracked_job("train_lm", job(), {}):
         signal.raise_signal(signum)
@@ -265,8 +265,8 @@ def test_only_the_dead_of_this_place_are_ended(job: Any) -> None:
         client.create_run(experiments["language models"], tags=tags)
     with tracked_job("train_lm", job(), {}):
         pass
-    found = {run.info.run_name: run.info.status for run in runs()}
-    assert found == {name: status for name, (_, status) in named.items()} | {"train_lm lstm": "FINISHED"}
+    result = {run.info.run_name: run.info.status for run in runs()}
+    assert result == {name: status for name, (_, status) in named.items()} | {"train_lm lstm": "FINISHED"}
 
 
 def test_a_zombie_is_dead() -> None:
@@ -368,19 +368,19 @@ def use_hydra(
     monkeypatch: pytest.MonkeyPatch, typed: list[str], sweep: str | None = None, choices: dict[str, str] | None = None
 ) -> None:
     """As Hydra describes a job: what was typed; the folder of the sweep."""
-    found = SimpleNamespace(
+    namespace = SimpleNamespace(
         runtime=SimpleNamespace(choices=choices or {}),
         overrides=SimpleNamespace(task=typed),
         mode=RunMode.MULTIRUN if sweep else RunMode.RUN,
         sweep=SimpleNamespace(dir=sweep),
     )
     for module in (run_facts, sweeps, sweep_runs):
-        monkeypatch.setattr(module, "HydraConfig", SimpleNamespace(initialized=lambda: True, get=lambda: found))
+        monkeypatch.setattr(module, "HydraConfig", SimpleNamespace(initialized=lambda: True, get=lambda: namespace))
 
 
 def test_a_sweep_has_a_parent_that_knows_its_best_run(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {0.1: 9.0, 0.01: 7.0, 0.001: 8.0}
-    for rate, perplexity in found.items():
+    result = {0.1: 9.0, 0.01: 7.0, 0.001: 8.0}
+    for rate, perplexity in result.items():
         use_hydra(
             monkeypatch, [f"lm.training.lr={rate}", "+lm.model.layers=1"], "multirun/train_lm/2026-01-02_03-04-05"
         )
@@ -438,7 +438,7 @@ def test_a_plain_dvc_repro_is_found_among_the_processes_above(tmp_path: Path) ->
         for _ in range(2)
     ]
     assert outputs[0][0] == outputs[0][1] != outputs[1][0] == outputs[1][1] and all(
-        one[0].endswith(")") for one in outputs
+        output[0].endswith(")") for output in outputs
     )
 
 

@@ -33,16 +33,16 @@ ADMIN = {"MLFLOW_TRACKING_USERNAME": "admin", "MLFLOW_TRACKING_PASSWORD": "anoth
 def program(name: str) -> str:
     """A program of PostgreSQL, which Debian keeps out of the path."""
     paths = [shutil.which(name), *map(str, sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), reverse=True))]
-    found = next((path for path in paths if path), None)
-    if found is None:
+    result = next((path for path in paths if path), None)
+    if result is None:
         pytest.skip(f"{name} is not installed (apt-get install postgresql)")
-    return found
+    return result
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as item:
+        item.bind(("127.0.0.1", 0))
+        return int(item.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def composed(database: str, folder: Path, port: int) -> tuple[list[str], dict[st
     text = text.replace("postgresql+psycopg2://mlflow:${DATABASE_PASSWORD:?}@database/mlflow", database)
     values = {"ADMIN_PASSWORD": ADMIN["MLFLOW_TRACKING_PASSWORD"], "SECRET_KEY": "x", "HOST": "127.0.0.1"}
     values |= {"DATABASE_PASSWORD": "p"}
-    file = yaml.safe_load(re.sub(r"\$\{(\w+)(:\?)?\}", lambda found: values[found[1]], text))
+    file = yaml.safe_load(re.sub(r"\$\{(\w+)(:\?)?\}", lambda result: values[result[1]], text))
     (folder / "auth.ini").write_text(file["configs"]["auth"]["content"])
     program, *options = file["services"]["server"]["command"].replace("/artifacts", str(folder / "artifacts")).split()
     options[options.index("0.0.0.0")] = "127.0.0.1"
@@ -163,9 +163,9 @@ def counted(address: str) -> tuple[int, int, int]:
     runs = client.search_runs([experiment.experiment_id], "attributes.status = 'FINISHED'", max_results=1000)
     points = 0
     for run in runs:
-        number, one = map(int, run.data.tags["rung"].split("_")[1:])
+        number, item = map(int, run.data.tags["rung"].split("_")[1:])
         assert run.data.params["seed"] == str(number)
-        assert run.data.metrics["figure"] == number + one / 10
+        assert run.data.metrics["figure"] == number + item / 10
         curve = client.get_metric_history(run.info.run_id, "validation_loss")
         assert {(point.step, point.value) for point in curve} == {(s, s / 7 + number) for s in range(1, POINTS + 1)}
         points += len(curve)

@@ -66,13 +66,13 @@ def pins(locks: list[Path], where: dict[str, str]) -> dict[str, str]:
 
 def declared(*extras: str) -> list[str]:
     """The project's own requirements."""
-    found, todo = list(PROJECT["dependencies"]), list(extras)
+    result, todo = list(PROJECT["dependencies"]), list(extras)
     while todo:
         for line in PROJECT["optional-dependencies"][todo.pop(0)]:
             own = Requirement(line)
             todo += own.extras if own.name == PROJECT["name"] else []
-            found += [line] if own.name != PROJECT["name"] else []
-    return list(dict.fromkeys(found))
+            result += [line] if own.name != PROJECT["name"] else []
+    return list(dict.fromkeys(result))
 
 
 def unmet(wanted: list[str], locked: dict[str, str], where: dict[str, str], metadata: Metadata) -> list[str]:
@@ -93,9 +93,9 @@ def unmet(wanted: list[str], locked: dict[str, str], where: dict[str, str], meta
         else:
             if not need.specifier.contains(locked[name], prereleases=True):
                 problems.append(f"{who} requires {need}: locked at {locked[name]}")
-            new = {(name, one) for one in ("", *need.extras)} - seen
+            new = {(name, extra) for extra in ("", *need.extras)} - seen
             seen |= new
-            todo += [(name, more, one) for _, one in sorted(new) for more in metadata(name) or []]
+            todo += [(name, more, item) for _, item in sorted(new) for more in metadata(name) or []]
     return problems
 
 

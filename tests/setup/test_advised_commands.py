@@ -22,7 +22,7 @@ GAP = "VALUE"  # what a message fills in
 @cache
 def advised() -> list[str]:
     """The commands in backticks in every string of the code that is no docstring."""
-    found = set()
+    result = set()
     for file in sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("pipeline/**/*.py")]):
         source = file.read_text(encoding="utf-8")
         if not BEGUN.search(source):
@@ -43,8 +43,8 @@ def advised() -> list[str]:
                 text = "" if id(node) in docstrings else node.value
             else:
                 continue
-            found |= {" ".join(command.split()) for command in COMMAND.findall(text)}
-    return sorted(one for one in found if one.split()[0] in ("make", "dvc", "mlflow", "langladder", "python"))
+            result |= {" ".join(command.split()) for command in COMMAND.findall(text)}
+    return sorted(item for item in result if item.split()[0] in ("make", "dvc", "mlflow", "langladder", "python"))
 
 
 @cache
@@ -63,13 +63,13 @@ def of_langladder(command: str, words: list[str]) -> None:
         return
     group = app.commands
     assert words[0] in group, command
-    known = {one for option in group[words[0]].params if isinstance(option, click.Option) for one in option.opts}
-    known |= {one for option in group[words[0]].params for one in option.secondary_opts} | {"--help"}
+    known = {opt for option in group[words[0]].params if isinstance(option, click.Option) for opt in option.opts}
+    known |= {opt for option in group[words[0]].params for opt in option.secondary_opts} | {"--help"}
     assert set(options(words)) <= known, command
 
 
 def test_there_are_some() -> None:
-    assert len(advised()) > 10 and any(one.startswith("dvc repro") for one in advised())
+    assert len(advised()) > 10 and any(item.startswith("dvc repro") for item in advised())
 
 
 def test_every_advised_command_of_ours_is_there() -> None:

@@ -78,7 +78,7 @@ def test_edited_outputs_and_files_of_the_user_are_kept_and_named(tmp_path: Path)
     assert not (tmp_path / "outputs").exists() and not (tmp_path / "multirun").exists()
 
 
-def test_a_ladder_that_is_none_is_refused() -> None:
+def test_a_ladder_that_does_not_exist_is_refused() -> None:
     """`make repro LADDER=ful` would run the default ladder, for hours, and say nothing."""
     for name in ("full", "history", "english", "history english"):
         command = ["make", "-n", "repro", f"LADDER={name}"]

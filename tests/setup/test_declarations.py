@@ -47,21 +47,21 @@ def imports(tree: ast.AST, guarded: bool = False) -> Iterator[tuple[str, bool]]:
 @cache
 def imported(room: str) -> dict[tuple[str, bool], list[str]]:
     """(Package, guarded) → the files that import it; what lies beside a file in its own folder is not a package."""
-    found: dict[tuple[str, bool], list[str]] = {}
+    result: dict[tuple[str, bool], list[str]] = {}
     known = sys.stdlib_module_names | OWN | {file.stem for file in Path(ROOT / "tests").rglob("*.py")}
     for file in sorted((ROOT / room).rglob("*.py")):
         beside = known | {other.stem for other in file.parent.iterdir()}
         for name, safe in imports(ast.parse(file.read_text(encoding="utf-8"))):
             if name not in beside:
-                found.setdefault((name, safe), []).append(str(file.relative_to(ROOT)))
-    return found
+                result.setdefault((name, safe), []).append(str(file.relative_to(ROOT)))
+    return result
 
 
-def undeclared(found: dict[tuple[str, bool], list[str]], allowed: set[str]) -> dict[str, list[str]]:
+def undeclared(result: dict[tuple[str, bool], list[str]], allowed: set[str]) -> dict[str, list[str]]:
     return {
         name: files
-        for (name, _), files in found.items()
-        if not {canonicalize_name(one) for one in DISTRIBUTIONS.get(name, [name])} & allowed
+        for (name, _), files in result.items()
+        if not {canonicalize_name(item) for item in DISTRIBUTIONS.get(name, [name])} & allowed
     }
 
 
@@ -94,18 +94,18 @@ def own(package: str, file: str) -> bool:
 @pytest.mark.parametrize(("room", "extra"), [("src", ()), ("pipeline", ("pipeline",))])
 def test_what_the_library_and_the_pipeline_import_is_declared(room: str, extra: tuple[str, ...]) -> None:
     """The wheel requires what the library imports, in functions too, except optional packages."""
-    found = imported(room)
-    found = {key: left for key, files in found.items() if (left := [one for one in files if not own(key[0], one)])}
-    required = {key: files for key, files in found.items() if not key[1]}
-    optional = {key: files for key, files in found.items() if key[1]}
+    result = imported(room)
+    result = {key: left for key, files in result.items() if (left := [file for file in files if not own(key[0], file)])}
+    required = {key: files for key, files in result.items() if not key[1]}
+    optional = {key: files for key, files in result.items() if key[1]}
     assert not undeclared(required, names(declared(*extra)))
-    separate = {name for one, several in ASIDE.items() for name in several & names(declared(one))}
+    separate = {name for item, several in ASIDE.items() for name in several & names(declared(item))}
     assert not undeclared(optional, names(declared(*extra)) | separate | BESIDE)
 
 
 @pytest.mark.parametrize(("room", "extra"), [("src", ()), ("pipeline", ("pipeline",))])
 def test_what_is_declared_is_imported(room: str, extra: tuple[str, ...]) -> None:
-    used = {canonicalize_name(one) for name, _ in imported(room) for one in DISTRIBUTIONS.get(name, [name])}
+    used = {canonicalize_name(item) for name, _ in imported(room) for item in DISTRIBUTIONS.get(name, [name])}
     wanted = names(PROJECT["optional-dependencies"][extra[0]] if extra else declared()) - BENEATH - OWN
     assert wanted and not wanted - used
 
@@ -137,17 +137,17 @@ for words in (
 
 def required(lines: list[str]) -> set[str]:
     """Every package that requirements bring along here, by the metadata of what is installed."""
-    found: set[tuple[str, str]] = set()
+    result: set[tuple[str, str]] = set()
     todo = [(Requirement(line), "") for line in lines]
     while todo:
         need, extra = todo.pop()
         if need.marker is not None and not need.marker.evaluate({"extra": extra}):
             continue
-        for one in {"", *need.extras}:
-            if (key := (canonicalize_name(need.name), one)) not in found:
-                found.add(key)
-                todo += [(Requirement(line), one) for line in importlib.metadata.requires(need.name) or []]
-    return {name for name, _ in found}
+        for entry in {"", *need.extras}:
+            if (key := (canonicalize_name(need.name), entry)) not in result:
+                result.add(key)
+                todo += [(Requirement(line), entry) for line in importlib.metadata.requires(need.name) or []]
+    return {name for name, _ in result}
 
 
 @pytest.mark.long

@@ -171,14 +171,14 @@ def test_a_gpu_is_one_that_the_driver_lists(tmp_path: Path, monkeypatch: pytest.
     """A driver without a GPU is none: nvidia-smi stays where a card was taken out."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not install_script.has_nvidia_gpu()
-    for line, found in (
+    for line, result in (
         ("echo 'GPU 0: NVIDIA A100'", True),
         ("echo 'No devices were found'", False),
         ("exit 9", False),
     ):
         (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{line}\n")
         (tmp_path / "nvidia-smi").chmod(0o755)
-        assert install_script.has_nvidia_gpu() == found
+        assert install_script.has_nvidia_gpu() == result
 
 
 def test_an_unknown_build_is_refused(project: Path) -> None:

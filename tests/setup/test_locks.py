@@ -39,7 +39,7 @@ def test_a_lock_is_plain_pins_with_the_hashes_of_their_files() -> None:
     for lock in LOCKS:
         for pin, hashes in read_hashes(lock).items():
             assert re.fullmatch(r"[a-z0-9.-]+==[\w.]+( ; .+)?", pin), (lock.name, pin)
-            assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", one) for one in hashes), (lock.name, pin)
+            assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}", item) for item in hashes), (lock.name, pin)
         assert not [pin.name for pin in read_lock(lock) if TORCH_BUILD.match(pin.name)], "a build's own libraries"
 
 
@@ -77,15 +77,19 @@ def test_a_pin_that_is_missing_or_too_old_is_found() -> None:
 
 def test_the_bill_of_materials_names_every_pin_and_file(tmp_path: Path) -> None:
     subprocess.run([sys.executable, ROOT / "scripts" / "sbom.py", tmp_path / "sbom.json"], check=True)
-    found = json.loads((tmp_path / "sbom.json").read_text())
-    assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.6")
-    packages = {one["name"]: one for one in found["components"]}
-    assert len(packages) == len(found["components"]) == len({one["bom-ref"] for one in found["components"]})
+    content = json.loads((tmp_path / "sbom.json").read_text())
+    assert (content["bomFormat"], content["specVersion"]) == ("CycloneDX", "1.6")
+    packages = {component["name"]: component for component in content["components"]}
+    assert (
+        len(packages)
+        == len(content["components"])
+        == len({component["bom-ref"] for component in content["components"]})
+    )
     for lock, scope in zip(LOCKS, ("required", "excluded", "excluded"), strict=True):
         for pin, hashes in read_hashes(lock).items():
-            one = packages[Requirement(pin).name]
-            assert one["purl"] == f"pkg:pypi/{pin.split(' ')[0].replace('==', '@')}" and one["scope"] == scope
-            files = [file["hashes"][0] for file in one["externalReferences"]]
+            package = packages[Requirement(pin).name]
+            assert package["purl"] == f"pkg:pypi/{pin.split(' ')[0].replace('==', '@')}" and package["scope"] == scope
+            files = [file["hashes"][0] for file in package["externalReferences"]]
             assert [f"{file['alg']}:{file['content']}" for file in files] == [
                 h.replace("sha256", "SHA-256") for h in hashes
             ]

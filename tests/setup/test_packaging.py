@@ -83,30 +83,30 @@ def test_the_image_is_made_without_what_git_ignores() -> None:
         return [line.strip("/") for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
     kept_out = [line.removeprefix("**/") for line in lines(".dockerignore")]
-    assert not [one for one in lines(".gitignore") if not any(fnmatch.fnmatch(one, line) for line in kept_out)]
+    assert not [item for item in lines(".gitignore") if not any(fnmatch.fnmatch(item, line) for line in kept_out)]
     tracked = {"src", "pipeline", "conf", "scripts", "params.yaml", "dvc.yaml", "requirements.lock", "input"}
     assert not tracked & set(kept_out)
 
 
 def test_the_container_of_editors_sets_up_as_make_does() -> None:
-    found = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
-    assert found["postCreateCommand"] == "make setup TORCH=cpu"
+    content = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
+    assert content["postCreateCommand"] == "make setup TORCH=cpu"
     served = (ROOT / "src/langladder/faces/cli/serve.py").read_text(encoding="utf-8")
-    assert all(f"default={port}" in served for port in found["forwardPorts"] if port != 5000)
+    assert all(f"default={port}" in served for port in content["forwardPorts"] if port != 5000)
 
 
 def test_the_workflow_runs_what_is_promised_on_every_python() -> None:
     path = ROOT / ".github" / "workflows" / "ci.yml"
-    found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert found["permissions"] == {"contents": "read"} and "secrets." not in path.read_text(encoding="utf-8")
+    result = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert result["permissions"] == {"contents": "read"} and "secrets." not in path.read_text(encoding="utf-8")
     pythons = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", line)]
-    jobs = found["jobs"]
+    jobs = result["jobs"]
     assert jobs["tests"]["strategy"]["matrix"]["python"] == pythons
     runs = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
     assert runs["tests"] == ["make test"] and runs["everything"][-1] == ".ci/run"
     used = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
-    assert used and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one) for one in used), "a tag can be moved"
-    on = found[True]  # YAML's word for `on`
+    assert used and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", item) for item in used), "a tag can be moved"
+    on = result[True]  # YAML's word for `on`
     assert set(on) == {"push", "pull_request", "workflow_dispatch"}
 
 

@@ -72,8 +72,8 @@ class Resolver:
             command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        found = [Requirement(line) for line in re.findall(r"(?m)^[\w.-]+==\S+", done.stdout)]
-        return {canonicalize_name(one.name): next(iter(one.specifier)).version for one in found}
+        requirements = [Requirement(line) for line in re.findall(r"(?m)^[\w.-]+==\S+", done.stdout)]
+        return {canonicalize_name(item.name): next(iter(item.specifier)).version for item in requirements}
 
 
 @pytest.fixture(scope="module")
@@ -93,16 +93,18 @@ def test_locked_packages_meet_each_others_requirements(python: str, platform: st
     assert resolver.resolve(python, platform, each, locked, "--no-deps") == locked
     for extras, locks in (("pipeline",), LOCKS[:1]), (("dev", "bench"), LOCKS[:2]), (LOCKED_EXTRAS, LOCKS):
         some = pins(locks, where)
-        found = resolver.resolve(python, platform, declared(*extras), some)
-        assert {name: version for name, version in found.items() if not TORCH_BUILD.match(name)}.items() <= some.items()
+        result = resolver.resolve(python, platform, declared(*extras), some)
+        assert {
+            name: version for name, version in result.items() if not TORCH_BUILD.match(name)
+        }.items() <= some.items()
 
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_torch_finds_what_its_build_depends_on(python: str, resolver: Resolver) -> None:
     """As set-up requests it: with dependencies, at the lock's versions; beyond the lock only the build's own."""
     locked = pins(LOCKS[:1], marker_values(python, "Linux x86_64"))
-    found = resolver.resolve(python, "Linux x86_64", [f"torch=={locked['torch']}"], locked)
-    more = found.keys() - locked.keys()
+    result = resolver.resolve(python, "Linux x86_64", [f"torch=={locked['torch']}"], locked)
+    more = result.keys() - locked.keys()
     assert any("cudnn" in name for name in more), "the index' build for Linux is the one for NVIDIA GPUs"
     assert all(TORCH_BUILD.match(name) for name in more), more
 

@@ -66,23 +66,23 @@ def test_functions_are_short_and_what_is_public_says_what_it_does() -> None:
     for file in FILES:
         methods |= {name.rpartition(".")[2] for name, node in definitions(tree(file)) if "." in name and _says(node)}
     for file in FILES:
-        found = dict(definitions(tree(file)))
-        long = [name for name, node in found.items() if not isinstance(node, ast.ClassDef) and length(node) > 80]
+        result = dict(definitions(tree(file)))
+        long = [name for name, node in result.items() if not isinstance(node, ast.ClassDef) and length(node) > 80]
         assert not long, (file, long)
         if {SOURCE, CLAIMS} & {*file.parents}:
-            public = {name: node for name, node in found.items() if not re.search(r"(^|\.)_", name)}
+            public = {name: node for name, node in result.items() if not re.search(r"(^|\.)_", name)}
             silent = [name for name, node in public.items() if not _says(node)]
-            assert not [name for name in silent if not _overrides(name, found, methods)], f"{file}: no docstring"
+            assert not [name for name in silent if not _overrides(name, result, methods)], f"{file}: no docstring"
 
 
 def _says(node: Definition) -> bool:
     return bool(ast.get_docstring(node))
 
 
-def _overrides(name: str, found: Mapping[str, Definition], methods: set[str]) -> bool:
+def _overrides(name: str, mapping: Mapping[str, Definition], methods: set[str]) -> bool:
     """Whether this may be a method of a base class, which has a docstring there."""
     owner, _, method = name.rpartition(".")
-    base = found.get(owner)
+    base = mapping.get(owner)
     return isinstance(base, ast.ClassDef) and bool(base.bases) and method in methods
 
 
@@ -102,7 +102,7 @@ def module(file: Path) -> str:
 def imports(folder: Path) -> dict[str, set[str]]:
     """Module of a folder → those modules of it that it imports, anywhere in it, be it for annotations alone."""
     modules = {module(file): file for file in folder.rglob("*.py")}
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for name, file in modules.items():
         named: set[str] = set()
         for node in ast.walk(tree(file)):
@@ -111,8 +111,8 @@ def imports(folder: Path) -> dict[str, set[str]]:
                 named |= {part if part in modules else node.module for part in parts}
             elif isinstance(node, ast.Import):
                 named |= {alias.name for alias in node.names}
-        found[name] = named & modules.keys() - {name}
-    return found
+        result[name] = named & modules.keys() - {name}
+    return result
 
 
 def room(name: str) -> str:
@@ -161,14 +161,14 @@ def test_no_circle_of_imports_between_rooms() -> None:
 )
 def test_a_package_imports_only_those_that_it_is_built_on(package: str, others: set[str]) -> None:
     ours = {folder.name for folder in SOURCE.parent.iterdir() if (folder / "__init__.py").is_file()} | {"pipeline"}
-    found: set[str] = set()
+    result: set[str] = set()
     for file in (SOURCE.parent / package).rglob("*.py"):
         for node in ast.walk(tree(file)):
             if isinstance(node, ast.Import):
-                found |= {alias.name.partition(".")[0] for alias in node.names}
+                result |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
-                found.add(node.module.partition(".")[0])
-    assert found & ours - {package} == others
+                result.add(node.module.partition(".")[0])
+    assert result & ours - {package} == others
 
 
 def test_the_library_imports_none_of_the_pipelines_tools() -> None:
@@ -184,15 +184,15 @@ def test_the_library_imports_none_of_the_pipelines_tools() -> None:
 
 def defined_pairs() -> set[tuple[str, str]]:
     """Pairs of container and member: package and module, module and definition, class and method or field."""
-    found: set[tuple[str, str]] = set()
+    result: set[tuple[str, str]] = set()
     for file in FILES:
         name = module(file)
-        dotted = [name] + [f"{name}.{one}" for one, _ in definitions(tree(file))]
+        dotted = [name] + [f"{name}.{item}" for item, _ in definitions(tree(file))]
         for cls, node in definitions(tree(file)):
-            fields = [one.target for one in getattr(node, "body", []) if isinstance(one, ast.AnnAssign)]
+            fields = [item.target for item in getattr(node, "body", []) if isinstance(item, ast.AnnAssign)]
             dotted += [f"{cls}.{field.id}" for field in fields if isinstance(field, ast.Name)]
-        found |= {pair for one in dotted for pair in pairwise(one.split("."))}
-    return found
+        result |= {pair for item in dotted for pair in pairwise(item.split("."))}
+    return result
 
 
 def settings_words() -> set[str]:

@@ -58,8 +58,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, source / name, ignore=left, symlinks=True)
     words = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(out), str(source)]
     subprocess.run([sys.executable, "-m", "pip", *words], check=True)
-    [found] = out.glob("langladder-*.whl")
-    return found
+    [result] = out.glob("langladder-*.whl")
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -111,13 +111,13 @@ def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
     files = [Path(name).relative_to("src") for name in tracked if (ROOT / name).is_file()]
     wanted = {file.as_posix() for file in files or (path.relative_to(source) for path in source.rglob("*.py"))}
     names = zipfile.ZipFile(wheel).namelist()
-    found = {name for name in names if ".dist-info/" not in name}
-    assert wanted and not wanted - found
+    result = {name for name in names if ".dist-info/" not in name}
+    assert wanted and not wanted - result
     stages = {file.relative_to(ROOT).as_posix() for file in (ROOT / "pipeline").rglob("*.py")}
     stages = {name for name in stages if not name.startswith("pipeline/site/")}
     conf = {file.relative_to(ROOT).as_posix() for file in (ROOT / "conf").rglob("*.yaml")}
     parts = {*conf, *("stages.yaml", "params.yaml", "dvcignore", "README.md", "gitignore")}
-    beside = {name for name in found if name not in wanted}
+    beside = {name for name in result if name not in wanted}
     assert beside == stages | {f"pipeline/project/{name}" for name in parts}
     assert zipfile.ZipFile(wheel).read("pipeline/project/stages.yaml") == (ROOT / "dvc.yaml").read_bytes()
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
@@ -175,9 +175,9 @@ def test_mlflow_loads_and_serves_a_model_where_the_wheel_is(wheel_python: Path, 
 
 def served(python: Path, where: Path, model: str, registry: str) -> list[dict[str, object]]:
     """What `mlflow models serve` answers to the two lines, far from the checkout."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
+    with socket.socket() as item:
+        item.bind(("127.0.0.1", 0))
+        port = item.getsockname()[1]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "MLFLOW"))}
     environment["PATH"] = f"{python.parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
     environment["MLFLOW_TRACKING_URI"] = registry
@@ -195,8 +195,8 @@ def served(python: Path, where: Path, model: str, registry: str) -> list[dict[st
         while True:
             try:
                 with urllib.request.urlopen(request, timeout=30) as answer:
-                    found: list[dict[str, object]] = json.load(answer)["predictions"]
-                    return found
+                    predictions: list[dict[str, object]] = json.load(answer)["predictions"]
+                    return predictions
             except urllib.error.HTTPError as error:
                 raise AssertionError(error.read().decode()[:2000]) from error
             except OSError:
@@ -244,8 +244,8 @@ class Project:
     def settings(self, rung: str) -> dict[str, Any]:
         """Of a classifier, as they are resolved."""
         file = self.folder / "resolved" / "train_classifier" / f"{rung}.yaml"
-        found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
-        return found
+        result: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return result
 
 
 @pytest.fixture(scope="module")

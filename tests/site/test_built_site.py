@@ -45,12 +45,12 @@ class Loads(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.links: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
         if tag in LOADED and values.get("rel") not in ("canonical", "next", "prev"):
-            self.found.append(values.get(LOADED[tag]) or "")
+            self.links.append(values.get(LOADED[tag]) or "")
 
 
 def test_equations_are_typeset_and_code_stays(site: Path) -> None:
@@ -59,14 +59,14 @@ def test_equations_are_typeset_and_code_stays(site: Path) -> None:
     assert re.search(r"<code>[^/]*make repro", pages[site / "index.html"])
 
 
-def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+def test_no_page_loads_anything_from_outside(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 100
     for page in pages:
         reader = Loads()
         reader.feed(page.read_text(encoding="utf-8"))
-        assert reader.found
-        outside = [target for target in reader.found if re.match(r"(https?:)?//", target)]
+        assert reader.links
+        outside = [target for target in reader.links if re.match(r"(https?:)?//", target)]
         assert not outside, (page, outside)
         assert 'class="mermaid"' not in page.read_text(encoding="utf-8"), "its script would come from elsewhere"
     for style in site.rglob("*.css"):

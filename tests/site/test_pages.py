@@ -67,8 +67,8 @@ def test_figures_are_those_of_the_last_run_and_else_the_published_ones(
     published.parent.mkdir(parents=True)
     published.write_text("Text.\n\n" + table.format("9.38") + "\nMore.\n")
     figures.tables.cache_clear()
-    found = figures.Table(figures.PUBLISHED[0], ["perplexity per word", "time"], {"GPT": ["**9.38**", "–"]})
-    assert figures.tables()["Language models"] == found
+    result = figures.Table(figures.PUBLISHED[0], ["perplexity per word", "time"], {"GPT": ["**9.38**", "–"]})
+    assert figures.tables()["Language models"] == result
     (tmp_path / figures.PUBLISHED[1]).write_text(table.format("9.40") + "| LSTM | 9.50 | 5 s |\n")
     figures.tables.cache_clear()
     assert list(figures.tables()["Language models"].rungs) == ["GPT", "LSTM"], "the table with the most rungs"
@@ -179,7 +179,7 @@ def test_a_lesson_asks_asserts_and_answers(file: Path) -> None:
     assert text.count("plt.subplots") == text.count('# %% alt="')
 
 
-def test_a_notebook_that_was_edited_is_not_written_anew(tmp_path: Path) -> None:
+def test_a_notebook_that_was_edited_is_not_written_again(tmp_path: Path) -> None:
     assert lessons.write_notebooks(tmp_path) == []
     first, second = sorted(tmp_path.glob("*.ipynb"))[:2]
     first.write_text(first.read_text(encoding="utf-8") + "\n", encoding="utf-8")
@@ -203,8 +203,8 @@ def test_the_lessons_stand_in_their_order() -> None:
 
 def test_of_code_blocks_only_equations_are_typeset() -> None:
     block = '<div class="highlight"><pre><span></span><code>{}</code></pre></div>'
-    found = equations.typeset_blocks(
+    blocks = equations.typeset_blocks(
         block.format("p_t = a / (b + c)\n") + block.format("make repro &amp;&amp; echo x_1")
     )
-    assert found.count("<mfrac>") == 1
-    assert found.endswith(block.format("make repro &amp;&amp; echo x_1"))
+    assert blocks.count("<mfrac>") == 1
+    assert blocks.endswith(block.format("make repro &amp;&amp; echo x_1"))

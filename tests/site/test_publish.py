@@ -39,8 +39,8 @@ def test_everything_that_a_page_needs_is_in_the_folder(out: Path) -> None:
     linked = {
         (file.parent / target).resolve()
         for file in files
-        for found in LINKED.finditer(file.read_text(encoding="utf-8"))
-        if not (target := found[1] or found[2]).startswith("data:")
+        for match in LINKED.finditer(file.read_text(encoding="utf-8"))
+        if not (target := match[1] or match[2]).startswith("data:")
     }
     assert linked
     assert all(path.is_file() for path in linked)

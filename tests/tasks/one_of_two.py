@@ -195,7 +195,7 @@ def start(folder: Path, work: list[str]) -> None:
         port = free.getsockname()[1]
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(["pytorch_lightning"])
-    both = [server.Process(target=_one, args=(folder, work, rank, port), daemon=True) for rank in range(2)]
+    both = [server.Process(target=_process, args=(folder, work, rank, port), daemon=True) for rank in range(2)]
     for process in both:
         process.start()
     for process in both:
@@ -204,12 +204,12 @@ def start(folder: Path, work: list[str]) -> None:
     assert [process.exitcode for process in both] == [0, 0]
 
 
-def _one(folder: Path, work: list[str], rank: int, port: int) -> None:
+def _process(folder: Path, work: list[str], rank: int, port: int) -> None:
     variables = {"WORLD_SIZE": "2", "RANK": str(rank), "LOCAL_RANK": str(rank), "MASTER_PORT": str(port)}
     os.environ |= variables | {"MASTER_ADDR": "127.0.0.1"}
     for each in work:
-        found = run(each, folder)
-        if found and first():
+        completed = run(each, folder)
+        if completed and first():
             (folder / "two").mkdir(exist_ok=True)
-            (folder / "two" / f"{each}.json").write_text(json.dumps(found), encoding="utf-8")
+            (folder / "two" / f"{each}.json").write_text(json.dumps(completed), encoding="utf-8")
     part()

@@ -21,12 +21,12 @@ ASK = [[BOS, *range(4, 5 + number % 5)] for number in range(12)]
 
 def share(responses: Sequence[Response]) -> list[float]:
     """The reward: how much of the response is the wanted token."""
-    return [one.tokens.count(WANTED) / max(1, len(one.tokens)) for one in responses]
+    return [response.tokens.count(WANTED) / max(1, len(response.tokens)) for response in responses]
 
 
 def lengths(responses: Sequence[Response]) -> list[int]:
     """Another judge."""
-    return [len(one.tokens) for one in responses]
+    return [len(response.tokens) for response in responses]
 
 
 PROMPTS = Prompts(ASK, share, {"words": lengths})

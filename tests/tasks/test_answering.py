@@ -14,7 +14,7 @@ from langladder.models.reading.bert_span import BERTSpan
 from langladder.models.reading.gpt_choice import GPTChoice
 from langladder.tasks.answering import Answering, make
 from langladder.tasks.settings import ReadingTraining
-from tests.models.grown_rungs import saved_bert, saved_gpt
+from tests.models.fine_tuned_rungs import saved_bert, saved_gpt
 from tests.models.question_rows import QUESTIONS
 from tests.tasks.small_run import moved, stop_at
 
@@ -39,14 +39,14 @@ def test_it_learns_and_after_a_kill_and_a_move_gives_the_same_bits(
         stop_at(patch, Answering, 25)
         trained(kind, tmp_path, "b")
     second, _ = trained(kind, tmp_path, moved(tmp_path / "b").name)
-    for one, other in zip(first.parameters(), second.parameters(), strict=True):
-        assert torch.equal(one, other)
+    for parameter, other in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(parameter, other)
     assert result.validation_loss is not None and [row["step"] for row in result.curve] == [20, 40]
     assert {"validation_accuracy", "validation_loss"} <= result.curve[-1].keys()
     assert (first.threshold, first.training) == (second.threshold, False)
     assert (first.threshold is None) == (kind is GPTChoice)
     answers = [some[0].text for some in first.answers(QUESTIONS)]
-    assert sum(one in own.gold() for one, own in zip(answers, QUESTIONS, strict=True)) >= 3
+    assert sum(answer in own.gold() for answer, own in zip(answers, QUESTIONS, strict=True)) >= 3
 
 
 def test_without_questions_nothing_is_learnt(tmp_path: Path) -> None:

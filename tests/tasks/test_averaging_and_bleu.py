@@ -221,14 +221,14 @@ def test_golden_bleu_of_the_sample(pairs: PairStream, tokenizer: Tokenizer) -> N
         patch.setattr("langladder.tasks.translation.translate", lambda *_: answers)
         assert sample.bleu(model) == corpus_bleu(texts, [[reference] for reference in sample.references])
         patch.setattr(Tokenizer, "decode", lambda *_: "猫在桌子下睡觉。")
-        one = replace(sample, sources=sample.sources[:1], references=["猫在桌子上睡觉。"])
+        item = replace(sample, sources=sample.sources[:1], references=["猫在桌子上睡觉。"])
         patch.setattr("langladder.tasks.translation.translate", lambda *_: answers[:1])
         config = BleuConfig(tokenize="zh", bootstrap=0)
-        assert one.bleu(model) == 0  # a word, and the wrong one
-        assert replace(one, bleu_tokenize="zh").bleu(model) == corpus_bleu(
-            ["猫在桌子下睡觉。"], [one.references], config
+        assert item.bleu(model) == 0  # a word, and the wrong one
+        assert replace(item, bleu_tokenize="zh").bleu(model) == corpus_bleu(
+            ["猫在桌子下睡觉。"], [item.references], config
         )
-        assert replace(one, bleu_tokenize="zh").bleu(model) > 50
+        assert replace(item, bleu_tokenize="zh").bleu(model) > 50
 
 
 class _Found:

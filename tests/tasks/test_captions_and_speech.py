@@ -137,8 +137,8 @@ def test_golden_caption_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     test = [Described(scene, sentences(scene)[0]) for scene in scenes]
     captions = ["the dog runs .", "this dog runs .", "the dog runs .", ""]
     codes = SceneCodes.of(["agent=dog"], [*captions, "these dogs run ."])
-    found = iter(2 * [[[type("H", (), {"tokens": list(codes.target(text)[1:-1])})()] for text in captions]])
-    monkeypatch.setattr("langladder.evaluation.captions.translate", lambda *_: next(found))
+    result = iter(2 * [[[type("H", (), {"tokens": list(codes.target(text)[1:-1])})()] for text in captions]])
+    monkeypatch.setattr("langladder.evaluation.captions.translate", lambda *_: next(result))
     monkeypatch.setattr(SceneCodes, "source", lambda *_: np.array([EOS]))
     model = Captioner(CaptionerConfig(width=2, embedding_dim=2), *codes.sizes)
     page = evaluate_captions("golden", model, codes, test, BeamConfig())
@@ -169,7 +169,7 @@ def test_golden_error_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     for scores in (page.scores.greedy, page.scores.beam):
         assert scores.cer == pytest.approx(1 / 8) and scores.wer == pytest.approx(1 / 3)
         assert scores.exact == 0.5 and scores.search_errors == 0.0
-    assert [(one.text, one.beam) for one in page.examples] == [("a cat", "a at"), ("dog", "dog")]
+    assert [(example.text, example.beam) for example in page.examples] == [("a cat", "a at"), ("dog", "dog")]
     assert set(page.examples[1].labels) == set("dog")
 
 
@@ -184,7 +184,7 @@ def test_every_utterance_comes_once_an_epoch() -> None:
         for row in range(len(batch.frames)):
             texts.append(decode(batch.labels[row, : batch.label_lengths[row]].tolist()))
             assert (batch.frames[row, batch.lengths[row] :] == 0).all()
-    assert sorted(texts) == sorted(one.text for one in spoken)
+    assert sorted(texts) == sorted(item.text for item in spoken)
     again = SpeechBatches(spoken, [], batch_size=7, seed=1).train(3)
     assert torch.equal(again.frames, batches.train(3).frames)
     assert batches.validation() == []

@@ -53,7 +53,7 @@ def vectors(dim: int = 8, size: float = 5.0) -> WordVectors:
 
 def test_learns_and_keeps_its_best_weights(tmp_path: Path) -> None:
     model, result = trained(tmp_path / "work", settings())
-    assert (model.log_probs(DATA[60:]).argmax(axis=1) == [LABELS.index(str(one.label)) for one in DATA[60:]]).all()
+    assert (model.log_probs(DATA[60:]).argmax(axis=1) == [LABELS.index(str(item.label)) for item in DATA[60:]]).all()
     assert max(row["validation_accuracy"] for row in result.curve if row["validation_loss"] is not None) == 1.0
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(Classifier.load(tmp_path / "model").log_probs(DATA), model.log_probs(DATA))
@@ -61,8 +61,8 @@ def test_learns_and_keeps_its_best_weights(tmp_path: Path) -> None:
 
 def test_epochs_become_steps_and_are_capped() -> None:
     config = ReadingTraining(batch_size=10, epochs=3, max_steps=1000, warmup_steps=500, validations=4)
-    found = config.of(95)
-    assert (found.max_steps, found.warmup, found.validate_every) == (29, 2, 8)  # 3 · 95 / 10, rounded up
+    result = config.of(95)
+    assert (result.max_steps, result.warmup, result.validate_every) == (29, 2, 8)  # 3 · 95 / 10, rounded up
     assert config.of(100_000).max_steps == 1000
     assert ReadingTraining(max_steps=7).of(95).max_steps == 7
 
@@ -88,19 +88,19 @@ def test_a_training_goes_on_after_a_kill_with_the_same_bits(tmp_path: Path, monk
 
 @pytest.mark.parametrize("frozen", [False, True])
 def test_begins_with_vectors_of_the_size_that_its_random_rows_have(frozen: bool) -> None:
-    units = WordUnits.of([one.text for one in DATA], mode="whitespace").with_words(vectors().words)
+    units = WordUnits.of([item.text for item in DATA], mode="whitespace").with_words(vectors().words)
     torch.manual_seed(0)
     model = MeanEmbedding(MeanEmbedding.Config.model_validate({"embedding_dim": 8}), units.full_vocab_size, 2)
     table = table_of(units, vectors())
     start_from_table(model, table, frozen=frozen)
     rows = model.embedding.weight.detach().numpy()
-    found = np.stack([rows[units.index[word]] for word in ("film", "dull", "fine", "opera")])
-    assert found.std() == pytest.approx(8**-0.5, rel=1e-5)
-    np.testing.assert_allclose(found / found.std(), vectors().matrix / vectors().matrix.std(), rtol=1e-5)
+    result = np.stack([rows[units.index[word]] for word in ("film", "dull", "fine", "opera")])
+    assert result.std() == pytest.approx(8**-0.5, rel=1e-5)
+    np.testing.assert_allclose(result / result.std(), vectors().matrix / vectors().matrix.std(), rtol=1e-5)
     assert not rows[0].any()  # padding
     assert model.embedding.weight.requires_grad is not frozen
     start_from_table(model, table, frozen=False, spread=0.5)
-    assert model.embedding.weight[units.index["film"]].std() > found[0].std()
+    assert model.embedding.weight[units.index["film"]].std() > result[0].std()
 
 
 def test_a_frozen_table_stays_and_all_else_learns(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_damaged_entries_of_the_vectors_are_left_out_and_counted_or_refused(tmp_
 
 
 def test_reads_subwords_of_the_text_s_tokenizer(tmp_path: Path) -> None:
-    tokenizer = train_tokenizer([one.text for one in DATA], TokenizerConfig(kind="bpe_bytes", vocab_size=300))
+    tokenizer = train_tokenizer([item.text for item in DATA], TokenizerConfig(kind="bpe_bytes", vocab_size=300))
     tokenizer.save(tmp_path / "tokenizer.json")
     model, _ = trained(tmp_path / "work", settings(input={"units": "subwords"}), tokenizer=tmp_path / "tokenizer.json")
     assert isinstance(model.units, SubwordUnits)
@@ -134,7 +134,7 @@ def test_reads_subwords_of_the_text_s_tokenizer(tmp_path: Path) -> None:
 
 
 def test_it_is_saved_with_its_tokenizer_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = train_tokenizer([one.text for one in DATA], TokenizerConfig(kind="bpe_bytes", vocab_size=300))
+    tokenizer = train_tokenizer([item.text for item in DATA], TokenizerConfig(kind="bpe_bytes", vocab_size=300))
     tokenizer.save(tmp_path / "tokenizer.json")
     chosen = settings(input={"units": "subwords"}, max_steps=1)
     model, _ = trained(tmp_path / "work", chosen, tokenizer=tmp_path / "tokenizer.json")
@@ -177,24 +177,24 @@ def uneven(count: int) -> list[Example]:
     rng = np.random.default_rng(count)
     labels = ["bad" if number % 10 == 0 else "good" for number in range(count)]
     sure = rng.random(count) < 0.75
-    drawn = [label if one else rng.choice(LABELS) for label, one in zip(labels, sure, strict=True)]
+    drawn = [label if item else rng.choice(LABELS) for label, item in zip(labels, sure, strict=True)]
     return [Example(f"it is {word}", label=label) for word, label in zip(drawn, labels, strict=True)]
 
 
 def test_balanced_weights_find_more_texts_of_rare_labels(tmp_path: Path) -> None:
     train, held = uneven(300), uneven(400)
-    found = {}
+    results = {}
     for choice in ("none", "balanced"):
         chosen = settings()
         training = chosen.training.model_dump() | {"class_weights": choice, "epochs": 4}
         chosen.training = ClassifierTraining.model_validate(training)
         model, result = make(MeanEmbedding, LABELS, train, held, settings=chosen, run=Run(1, tmp_path / choice))
         assert model.label_weights is None  # a matter of training alone
-        rare = np.array([one.label == "bad" for one in held])
-        found[choice] = float(np.exp(model.log_probs(held))[rare, 0].mean())
+        rare = np.array([item.label == "bad" for item in held])
+        results[choice] = float(np.exp(model.log_probs(held))[rare, 0].mean())
         measured = {name for row in result.curve for name in row if name.endswith("accuracy")}
         assert ("validation_balanced_accuracy" in measured) == (choice == "balanced")
-    assert found["balanced"] > found["none"] + 0.2
+    assert results["balanced"] > results["none"] + 0.2
 
 
 def test_golden_weighted_loss_and_balanced_accuracy() -> None:

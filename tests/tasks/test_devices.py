@@ -55,13 +55,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(folder: Path, work: str) -> Curve:
-    found: Curve = json.loads((folder / "two" / f"{work}.json").read_text(encoding="utf-8"))
-    return found
+    content: Curve = json.loads((folder / "two" / f"{work}.json").read_text(encoding="utf-8"))
+    return content
 
 
-def same(found: Curve | None, wanted: Curve) -> None:
-    assert found and [row.keys() for row in found] == [row.keys() for row in wanted]
-    for row, other in zip(found, wanted, strict=True):
+def same(result: Curve | None, wanted: Curve) -> None:
+    assert result and [row.keys() for row in result] == [row.keys() for row in wanted]
+    for row, other in zip(result, wanted, strict=True):
         known = {name: value for name, value in other.items() if value is not None}
         assert {name: row[name] for name in known} == pytest.approx(known, rel=1e-5, abs=1e-6), row["step"]
 

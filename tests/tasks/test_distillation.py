@@ -70,9 +70,9 @@ def test_an_encoder_s_masked_words_have_a_teacher_and_its_pairs_have_none() -> N
         DistilledMaskedLanguageModelling(student, masked(weight=weight), teacher).means(batch)
         for weight in (0.0, 0.5, 1.0)
     ]
-    assert all(torch.equal(one, other) for one, other in zip(means[0], plain, strict=True))
+    assert all(torch.equal(mean, other) for mean, other in zip(means[0], plain, strict=True))
     torch.testing.assert_close(means[1][0], 0.5 * plain[0] + 0.5 * means[2][0])
-    assert all(torch.equal(found[1], plain[1]) for found in means)
+    assert all(torch.equal(mean[1], plain[1]) for mean in means)
     wanted, scores = teacher.scores(batch), student.scores(batch)
     torch.testing.assert_close(means[2][0], soft_loss(scores, wanted, 2.0))
     torch.stack(means[1]).sum().backward()

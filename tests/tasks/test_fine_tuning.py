@@ -19,7 +19,7 @@ from langladder.tasks.settings import ReadingTraining
 from langladder.text.labelled.labelled import Tagged
 from langladder.text.tokenize.tokenizer_training import train_tokenizer
 from langladder.text.tokenize.tokenizers import TokenizerConfig
-from tests.models.grown_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
+from tests.models.fine_tuned_rungs import LABELS, PAIRS, SINGLES, TEXTS, TOKENIZER, saved_bert, saved_gpt
 
 SHORT = {"max_steps": 40, "lr": 0.01, "batch_size": 3, "progress": False, "accelerator": "cpu", "validations": 2}
 TAGGED = [Tagged(tuple(text.split()), tuple("N" if len(word) > 3 else "D" for word in text.split())) for text in TEXTS]
@@ -41,11 +41,11 @@ def classifier(kind: type[Any], folder: Path, name: str, **model: Any) -> Any:
 def test_it_learns_and_the_same_seed_gives_the_same_bits(kind: type[Any], tmp_path: Path) -> None:
     first, result = classifier(kind, tmp_path, "a")
     second, _ = classifier(kind, tmp_path, "b")
-    for one, other in zip(first.parameters(), second.parameters(), strict=True):
-        assert torch.equal(one, other)
+    for parameter, other in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(parameter, other)
     assert result.validation_loss is not None and [row["step"] for row in result.curve] == [20, 40]
-    found = [first.labels[row] for row in first.log_probs(PAIRS).argmax(axis=1)]
-    assert sum(one == row.label for one, row in zip(found, PAIRS, strict=True)) >= 4
+    labels = [first.labels[row] for row in first.log_probs(PAIRS).argmax(axis=1)]
+    assert sum(item == row.label for item, row in zip(labels, PAIRS, strict=True)) >= 4
     assert first.config.body.dropout == 0.1 and not first.training
 
 
@@ -62,7 +62,7 @@ def test_a_tagger_learns_beside_its_validation_sentences(tmp_path: Path) -> None
     model, result = make_tagger(
         BERTTagger, ["D", "N"], TAGGED, TAGGED, settings=rung(BERTTagger), base=base, run=Run(1, tmp_path)
     )
-    assert [tuple(tags) for tags in model.tag([one.words for one in TAGGED])] == [one.tags for one in TAGGED]
+    assert [tuple(tags) for tags in model.tag([item.words for item in TAGGED])] == [item.tags for item in TAGGED]
     assert max(row["validation_accuracy"] for row in result.curve) == 1.0
 
 

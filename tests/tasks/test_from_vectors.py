@@ -50,23 +50,23 @@ def save(model: NeuralLanguageModel, tokenizer: Tokenizer, folder: Path) -> Path
 @each_kind
 def test_word_tokens_are_the_words_of_one_piece(kind: str) -> None:
     tokenizer = TOKENIZERS[kind]
-    found = word_tokens(tokenizer)
+    result = word_tokens(tokenizer)
     words = ["the", "cat", "looking", "glass", "café", "a"]
     alone = {word: ids.tolist() for word, ids in zip(words, word_pieces(tokenizer, words), strict=True)}
-    assert {word for word in words if len(alone[word]) == 1} == set(words) & set(found.values())
-    for token, word in found.items():
+    assert {word for word in words if len(alone[word]) == 1} == set(words) & set(result.values())
+    for token, word in result.items():
         assert token in tokenizer.ordinary and " " not in word
         # inside a line, the word is that token
         line = tokenizer.encode(f"cat {word} cat").tolist()
         assert token in line
-    assert list(found) == sorted(found) and len(set(found.values())) == len(found)
+    assert list(result) == sorted(result) and len(set(result.values())) == len(result)
     if kind == "character":
-        assert set(found.values()) == set("".join(LINES)) - {" "}
+        assert set(result.values()) == set("".join(LINES)) - {" "}
     elif kind == "word":
-        assert set(found.values()) == {word for line in LINES for word in line.split()}
+        assert set(result.values()) == {word for line in LINES for word in line.split()}
     else:
         expected = {"a", "look"} if kind == "unigram" else {"the", "cat"}  # Unigram finds other parts worth a token
-        assert expected <= set(found.values()) and "glass" not in found.values()
+        assert expected <= set(result.values()) and "glass" not in result.values()
 
 
 @each_kind

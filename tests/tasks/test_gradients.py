@@ -63,9 +63,9 @@ def test_parity_of_the_norm_with_torch_by_rows_and_dense() -> None:
         torch.manual_seed(0)
         module = nn.Sequential(nn.Embedding(7, 3, sparse=sparse), nn.Linear(3, 5))
         module(torch.tensor([1, 1, 4])).square().sum().backward()
-        found = float(gradient_norm(module))
+        result = float(gradient_norm(module))
         dense = [p.grad.to_dense().flatten() for p in module.parameters() if p.grad is not None]
-        assert found == pytest.approx(float(torch.cat(dense).norm()), rel=1e-6)
+        assert result == pytest.approx(float(torch.cat(dense).norm()), rel=1e-6)
     assert float(gradient_norm(nn.Linear(2, 2))) == 0.0
 
 

@@ -91,7 +91,7 @@ def test_the_loss_is_cross_entropy_and_the_weighted_term(name: str) -> None:
     model.zero_grad()
     plain.backward()
     after = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
-    assert any(not torch.allclose(one, other) for one, other in zip(before, after, strict=True))
+    assert any(not torch.allclose(item, other) for item, other in zip(before, after, strict=True))
 
 
 @pytest.mark.parametrize("name", NETWORKS)

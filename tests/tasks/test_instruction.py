@@ -43,7 +43,9 @@ def tuned(folder: Path, run_name: str = "a", **changes: Any) -> tuple[Instructed
 
 def test_two_batches_are_learnt_by_heart_and_the_reward_says_so(tmp_path: Path) -> None:
     model, result = tuned(tmp_path)
-    assert answers(model, TEMPLATE, [one.prompt for one in DIALOGUES], GREEDY) == [one.response for one in DIALOGUES]
+    assert answers(model, TEMPLATE, [item.prompt for item in DIALOGUES], GREEDY) == [
+        item.response for item in DIALOGUES
+    ]
     assert [row["step"] for row in result.curve if row["validation_loss"] is not None] == [20, 40, 60, 80]
     rewards = [row["validation_reward"] for row in result.curve if "validation_reward" in row]
     assert len(rewards) == 4 and max(rewards) == 1.0 and not model.training
@@ -56,16 +58,16 @@ def test_the_loss_that_is_trained_and_validated_is_that_of_the_responses(tmp_pat
     task = InstructionTuning(model, training())
     batch = dialogue_batch(dialogue_rows(TEMPLATE, DIALOGUES, 12, too_long="refuse", split="train"))
     total, count = 0.0, 0
-    for one in DIALOGUES:  # each dialogue alone, each learnt token by a whole softmax
-        ids, learnt = TEMPLATE.row(one.messages)
+    for item in DIALOGUES:  # each dialogue alone, each learnt token by a whole softmax
+        ids, learnt = TEMPLATE.row(item.messages)
         own = torch.from_numpy(ids).long()
         scores = torch.log_softmax(model.head(model(own[None, :-1])[0])[0].detach().double(), dim=1)
         chosen = scores.gather(1, own[1:, None])[:, 0][torch.from_numpy(learnt[1:])]
         total, count = total - float(chosen.sum()), count + int(learnt.sum())
-    assert count == sum(len(str(one.response).split()) + 1 for one in DIALOGUES)
+    assert count == sum(len(str(item.response).split()) + 1 for item in DIALOGUES)
     assert task.loss(batch).item() == pytest.approx(total / count, rel=1e-5)
-    found = task.evaluate(batch)
-    assert found[1] == count and found[0] == pytest.approx(total, rel=1e-5)
+    result = task.evaluate(batch)
+    assert result[1] == count and result[0] == pytest.approx(total, rel=1e-5)
 
 
 MIX = {"weight": 2.0, "windows": 3, "length": 6}
@@ -127,12 +129,12 @@ def test_the_reward_chooses_the_weights_though_the_loss_has_risen(tmp_path: Path
         seen.append(list(responses))
         return [float(len(seen))] * len(responses)
 
-    other = [Dialogue((*one.prompt, one.messages[-1]._replace(text="not")), one.kind) for one in DIALOGUES]
+    other = [Dialogue((*item.prompt, item.messages[-1]._replace(text="not")), item.kind) for item in DIALOGUES]
     late, result = tuned(tmp_path, "late", judge=likes_the_later, validation=other, max_steps=40)
     early, _ = tuned(tmp_path, "early", validation=other, max_steps=40, early_stopping="validation_loss")
     losses = [row["validation_loss"] for row in result.curve if row["validation_loss"] is not None]
     assert losses[-1] > min(losses)  # type: ignore[type-var]
-    prompts = [one.prompt for one in other]
+    prompts = [item.prompt for item in other]
     assert answers(late, TEMPLATE, prompts, GREEDY) == seen[-1]
     assert not torch.equal(late.embedding.weight, early.embedding.weight)
 
@@ -145,16 +147,16 @@ def test_a_killed_run_ends_with_the_same_bits(step: int, tmp_path: Path, monkeyp
         with pytest.raises(KeyError):
             tuned(tmp_path, "broken", **short)
     again = moved(tmp_path / "broken").name
-    (resumed, one), (whole, other) = tuned(tmp_path, again, **short), tuned(tmp_path, "whole", **short)
+    (resumed, item), (whole, other) = tuned(tmp_path, again, **short), tuned(tmp_path, "whole", **short)
     for (name, ours), theirs in zip(resumed.state_dict().items(), whole.state_dict().values(), strict=True):
         assert torch.equal(ours, theirs), name
-    assert one.curve == other.curve and whole.config.dropout == 0.2
+    assert item.curve == other.curve and whole.config.dropout == 0.2
 
 
 def test_batched_answers_equal_single_ones_and_end_with_the_context(tmp_path: Path) -> None:
     model = begin(saved_base(tmp_path / "base"), seed=1)[0].eval()
     long = SamplingConfig(temperature=30.0, max_tokens=50, seed=4)
-    prompts = [one.prompt for one in DIALOGUES] * 2
+    prompts = [item.prompt for item in DIALOGUES] * 2
     batched = answers(model, TEMPLATE, prompts, long)
     assert len(set(batched)) > 4 and answers(model, TEMPLATE, prompts, long) == batched
     assert all(len(TEMPLATE.prompt(p)) + len(answer.split()) <= 12 for p, answer in zip(prompts, batched, strict=True))

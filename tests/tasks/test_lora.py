@@ -23,7 +23,7 @@ from langladder.tasks.fine_tuning import begin
 from langladder.tasks.language_modelling import LanguageModelling, train_language_model
 from langladder.tasks.optimisation import TrainingConfig
 from langladder.tasks.settings import LMTrainingConfig
-from tests.models.grown_rungs import LABELS, PAIRS, saved_bert, saved_gpt
+from tests.models.fine_tuned_rungs import LABELS, PAIRS, saved_bert, saved_gpt
 
 LORA = {"rank": 2, "alpha": 4.0}
 
@@ -111,7 +111,7 @@ def test_newly_initialised_layers_are_trained_in_full(tmp_path: Path) -> None:
 
 
 def test_marker_embeddings_are_trained_too() -> None:
-    network = InstructedGPT.grown_from(make_model("gpt")).eval()  # type: ignore[arg-type]
+    network = InstructedGPT.from_gpt(make_model("gpt")).eval()  # type: ignore[arg-type]
     with adapted(network, network.from_base, seed=1, **LORA):
         trained = {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
         (rows,) = [parameter for name, parameter in trained.items() if name.endswith(".rows")]

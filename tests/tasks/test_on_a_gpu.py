@@ -58,8 +58,8 @@ def test_the_loss_of_a_step_is_one_graph(kind: str) -> None:
     task, batch = on_meta(kind)
     assert task.one_graph
     for loss in (task.loss, task.means):
-        found = torch._dynamo.explain(loss)(batch)
-        assert (found.graph_count, found.graph_break_count) == (1, 0), found.break_reasons
+        result = torch._dynamo.explain(loss)(batch)
+        assert (result.graph_count, result.graph_break_count) == (1, 0), result.break_reasons
 
 
 def test_a_selection_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,16 +72,16 @@ def test_a_selection_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def graphs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[torch.fx.GraphModule]]:
     """Let a processor compute as a GPU does, torch.compile make one graph of each loss; the graphs made."""
-    found: list[torch.fx.GraphModule] = []
+    result: list[torch.fx.GraphModule] = []
     plain: Any = torch.compile
 
     def counted(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
-        found.append(graph)
+        result.append(graph)
         return torch._dynamo.lookup_backend("aot_eager")(graph, inputs)
 
     monkeypatch.setattr(packing, "fixed_shapes", lambda *_: True)
     monkeypatch.setattr(torch, "compile", partial(plain, backend=counted, fullgraph=True))
-    yield found
+    yield result
     torch.compiler.reset()
 
 
@@ -93,8 +93,8 @@ def compile_from_now_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def weights(folder: Path, kind: str) -> dict[str, torch.Tensor]:
     (last,) = folder.glob(f"work/*{kind}*/last.safetensors")
-    found: dict[str, torch.Tensor] = read_checkpoint(last)["state_dict"]
-    return found
+    results: dict[str, torch.Tensor] = read_checkpoint(last)["state_dict"]
+    return results
 
 
 @pytest.mark.long
@@ -116,9 +116,9 @@ def test_a_compiled_training_is_the_plain_one(
     assert all(torch.equal(resumed[name], tensor) for name, tensor in left.items())
 
 
-def same(found: Curve | None, wanted: Curve) -> None:
-    assert found and len(found) == len(wanted)
-    for row, other in zip(found, wanted, strict=True):
+def same(result: Curve | None, wanted: Curve) -> None:
+    assert result and len(result) == len(wanted)
+    for row, other in zip(result, wanted, strict=True):
         assert row["train_loss"] == pytest.approx(other["train_loss"], rel=1e-5)
 
 
@@ -144,7 +144,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: name == "gcc")
 
 
-def test_nothing_is_compiled_on_a_processor_unless_it_is_asked_for() -> None:
+def test_nothing_is_compiled_on_a_processor_unless_it_is_requested() -> None:
     assert not compiles(TrainingConfig(accelerator="cpu"), one_graph=True)
     assert compiles(TrainingConfig(accelerator="cpu", compile=True), one_graph=False)
 
@@ -182,7 +182,7 @@ def test_a_graph_gathers_no_layers() -> None:
     ("precision", "computed", "products"),
     [("default", "bf16", "high"), ("auto", "bf16", "high"), ("bf16", "bf16", "high"), ("fp32", "fp32", "highest")],
 )
-def test_a_gpu_takes_bf16_and_tf32_unless_fp32_is_asked_for(precision: Any, computed: str, products: str) -> None:
+def test_a_gpu_takes_bf16_and_tf32_unless_fp32_is_requested(precision: Any, computed: str, products: str) -> None:
     config = TrainingConfig(precision=precision)
     assert resolve_precision(config) == computed
     with tensor_cores(config):
@@ -243,7 +243,7 @@ def test_tensors_are_pinned_wherever_they_are_in_a_batch(monkeypatch: pytest.Mon
     batches: list[Any] = [plain, {"a": plain}, (plain, [plain, 2]), "a tree"]
     (update,) = pinned_ahead(iter([Update(batches, [1], [()])]))
     first, second, (third, (fourth, number)), tree = update.batches
-    assert all(one is pinned for one in (first, second["a"], third, fourth)) and (number, tree) == (2, "a tree")
+    assert all(item is pinned for item in (first, second["a"], third, fourth)) and (number, tree) == (2, "a tree")
 
 
 def test_what_fails_while_it_is_drawn_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,10 +253,10 @@ def test_what_fails_while_it_is_drawn_is_raised(monkeypatch: pytest.MonkeyPatch)
         yield from updates(1, [])
         raise OSError("no such file")
 
-    found = pinned_ahead(fails())
-    next(found)
+    result = pinned_ahead(fails())
+    next(result)
     with pytest.raises(OSError, match="no such file"):
-        next(found)
+        next(result)
 
 
 def test_the_training_is_the_same_with_batches_drawn_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,8 +275,8 @@ def test_ddp_looks_for_weights_without_a_gradient_where_there_may_be_some(
     for name, value in {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(training, "DDPStrategy", dict)
-    found: Any = trainer_settings(TrainingConfig(accelerator="cpu"), one_graph=one_graph)["strategy"]
-    assert found == {
+    strategy: Any = trainer_settings(TrainingConfig(accelerator="cpu"), one_graph=one_graph)["strategy"]
+    assert strategy == {
         "find_unused_parameters": not one_graph,
         "broadcast_buffers": False,
         "gradient_as_bucket_view": True,

@@ -120,8 +120,8 @@ def test_golden_rmsprop_begins_with_a_long_step():
     """η / √(1 − ρ): √10 η with Hinton's ρ = 0.9, √50 η with this project's 0.98."""
     g = torch.tensor([5.0, -0.02])
     for rho in (0.9, 0.98):
-        found = first_step("rmsprop", g, betas=[0.9, rho])
-        torch.testing.assert_close(found, -0.01 / math.sqrt(1 - rho) * g.sign(), rtol=1e-4, atol=0)
+        result = first_step("rmsprop", g, betas=[0.9, rho])
+        torch.testing.assert_close(result, -0.01 / math.sqrt(1 - rho) * g.sign(), rtol=1e-4, atol=0)
 
 
 def test_parity_of_rmsprop_with_torch():
@@ -143,8 +143,8 @@ def test_parity_of_rmsprop_with_torch():
 
 
 def test_a_warm_up_longer_than_training_is_cut_to_a_tenth_of_it():
-    found = [TrainingConfig(warmup_steps=w, max_steps=n).warmup for w, n in ((10, 10), (11, 10), (500, 200))]
-    assert found == [10, 1, 20]
+    steps = [TrainingConfig(warmup_steps=w, max_steps=n).warmup for w, n in ((10, 10), (11, 10), (500, 200))]
+    assert steps == [10, 1, 20]
     assert TrainingConfig(schedule="noam", warmup_steps=4000, max_steps=5).warmup == 1  # 0 would divide by it
 
 
@@ -172,7 +172,7 @@ def test_impossible_settings_are_refused(settings, message):
 def test_precision_follows_the_machine(monkeypatch):
     config = TrainingConfig(accelerator="cpu", precision="auto")
     for capabilities, expected in (({"avx512_bf16": True}, "bf16"), ({"amx_bf16": True}, "bf16"), ({}, "fp32")):
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=capabilities: found)
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda result=capabilities: result)
         assert resolve_precision(config) == expected
         assert resolve_precision(config, one_shape=False) == "fp32"  # where each shape is compiled for
         assert resolve_precision(TrainingConfig(accelerator="cpu")) == "fp32"  # unless it is asked to, it does not

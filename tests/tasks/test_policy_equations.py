@@ -26,8 +26,8 @@ REWARDS, VALUES = [0.0, 0.1, 0.0, -0.1, 1.0], [0.5, 0.4, 0.3, 0.2, 0.1]
 ALL = torch.ones(1, 5, dtype=torch.bool)
 
 
-def close(found: torch.Tensor, wanted: object) -> None:
-    torch.testing.assert_close(found, torch.as_tensor(wanted), atol=1e-6, rtol=1e-6)
+def close(tensor: torch.Tensor, wanted: object) -> None:
+    torch.testing.assert_close(tensor, torch.as_tensor(wanted), atol=1e-6, rtol=1e-6)
 
 
 def test_golden_gae_on_five_steps():
@@ -113,9 +113,9 @@ def test_golden_clipped_value_loss():
 
 def test_golden_entropy_and_its_gradient_without_impossible_tokens():
     logits = torch.tensor([[0.0, 0.0, -math.inf, 0.0, 0.0]], requires_grad=True)
-    found = entropy(torch.log_softmax(logits, dim=-1))
-    close(found.detach(), [math.log(4)])
-    found.sum().backward()
+    result = entropy(torch.log_softmax(logits, dim=-1))
+    close(result.detach(), [math.log(4)])
+    result.sum().backward()
     assert logits.grad is not None
     assert bool(logits.grad.isfinite().all())
 

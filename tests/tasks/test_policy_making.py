@@ -57,7 +57,10 @@ def test_each_method_makes_a_model_of_its_base(method: str, base: Path, tmp_path
         teaching = teaching._replace(reward_model=None)
     model, how = make_method(base, tmp_path, method, teaching)
     before = read_instructed(base)[0]
-    moved = any(not torch.equal(one, other) for one, other in zip(model.parameters(), before.parameters(), strict=True))
+    moved = any(
+        not torch.equal(parameter, other)
+        for parameter, other in zip(model.parameters(), before.parameters(), strict=True)
+    )
     assert moved == (method != "best_of_n") and not model.training
     measured = [row for row in how.curve if row.get("validation_reward") is not None]
     assert bool(measured) == (method != "best_of_n")
@@ -69,16 +72,16 @@ def test_each_method_makes_a_model_of_its_base(method: str, base: Path, tmp_path
 
 
 def test_the_gold_judge_scores_where_there_is_no_reward_model() -> None:
-    found = prompts_of(Teaching(DIALOGUES, DIALOGUES, judge), DIALOGUES, TEMPLATE, 12)
-    assert not found.judges and len(found.ids) == len(DIALOGUES)
+    result = prompts_of(Teaching(DIALOGUES, DIALOGUES, judge), DIALOGUES, TEMPLATE, 12)
+    assert not result.judges and len(result.ids) == len(DIALOGUES)
     with pytest.raises(InputError, match="reads: these instructions have no gold judge"):
         prompts_of(Teaching(DIALOGUES, DIALOGUES), DIALOGUES, TEMPLATE, 12)
 
 
 def test_prompts_without_room_are_left_out_and_their_judge_keeps_the_rows() -> None:
-    lengths = [len(row) for row in TEMPLATE.prompts([one.prompt for one in DIALOGUES])]
-    found = prompts_of(Teaching(DIALOGUES, DIALOGUES, judge), DIALOGUES[::-1], TEMPLATE, min(lengths))
-    assert len(found.ids) == 4 and all(len(row) == min(lengths) for row in found.ids)
+    lengths = [len(row) for row in TEMPLATE.prompts([item.prompt for item in DIALOGUES])]
+    result = prompts_of(Teaching(DIALOGUES, DIALOGUES, judge), DIALOGUES[::-1], TEMPLATE, min(lengths))
+    assert len(result.ids) == 4 and all(len(row) == min(lengths) for row in result.ids)
     with pytest.raises(InputError, match=r"none of \d+ prompts has at most 2 tokens.*lower training.max_new_tokens"):
         prompts_of(Teaching(DIALOGUES, DIALOGUES, judge), DIALOGUES, TEMPLATE, 2)
 

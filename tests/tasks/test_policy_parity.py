@@ -42,10 +42,10 @@ SCORES = numbers(B, seed=7)
 
 def classic_ppo() -> Any:
     """The trainer class whose methods are the functions."""
-    found = pytest.importorskip("trl.trainer.ppo_trainer").PPOTrainer
-    if not hasattr(found, "compute_advantages"):
+    result = pytest.importorskip("trl.trainer.ppo_trainer").PPOTrainer
+    if not hasattr(result, "compute_advantages"):
         pytest.skip("a later trl, which has no functions of PPO")
-    return found
+    return result
 
 
 def trainer(name: str) -> Any:

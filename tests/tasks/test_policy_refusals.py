@@ -56,7 +56,7 @@ def test_judges_without_valid_rewards_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"score: gave \(3,\) for 16 responses"):
         grpo(tmp_path, Prompts(ASK, lambda _: [1.0, 2.0, 3.0]))
     with pytest.raises(InputError, match=r"score: .* one finite number"):
-        grpo(tmp_path, Prompts(ASK, lambda found: [float("nan")] * len(found)))
+        grpo(tmp_path, Prompts(ASK, lambda result: [float("nan")] * len(result)))
     with pytest.raises(InputError, match="gold: gave"):
         grpo(tmp_path, Prompts(ASK, share, {"gold": lambda _: []}))
 

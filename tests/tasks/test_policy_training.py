@@ -167,11 +167,11 @@ def test_expert_iteration_learns_the_best_responses_only() -> None:
     drawn = roll_out(learner.model, [ask for ask in ASK[:3] for _ in range(4)], max_new_tokens=6, seed=1)
     rewards = torch.tensor([0.0, 3.0, 1.0, 3.0, 5.0, 4.0, 6.0, 0.0, 1.0, 1.0, 1.0, 1.0])
     learner.history.append({})
-    found = learner.assess(drawn, rewards, drawn.log_probs)
-    assert found.advantages.amax(dim=1).tolist() == [3, 3, 6, 5, 1, 1]
+    result = learner.assess(drawn, rewards, drawn.log_probs)
+    assert result.advantages.amax(dim=1).tolist() == [3, 3, 6, 5, 1, 1]
     assert learner.history[-1]["best_reward"] == pytest.approx(19 / 6)
     wanted = drawn.tokens[torch.tensor([1, 3, 6, 4, 8, 9])]
-    assert torch.equal(found.tokens, wanted[:, : found.tokens.shape[1]])
+    assert torch.equal(result.tokens, wanted[:, : result.tokens.shape[1]])
 
 
 def test_plain_text_beside_is_not_forgotten(tmp_path: Path) -> None:
@@ -221,8 +221,8 @@ def test_nothing_is_dropped_out(method: str, tmp_path: Path, monkeypatch: pytest
 
     def watched(self: Any, batch: Any) -> torch.Tensor:
         seen.extend(module.training for module in self.modules())
-        found: torch.Tensor = loss(self, batch)
-        return found
+        result: torch.Tensor = loss(self, batch)
+        return result
 
     monkeypatch.setattr(kind, "loss", watched)
     changes = {"max_steps": 3, "validate_every": 1}
@@ -252,8 +252,8 @@ def test_judges_get_the_index_of_the_prompt(tmp_path: Path) -> None:
     rows: list[int] = []
 
     def score(responses: Any) -> list[float]:
-        rows.extend(one.row for one in responses)
-        assert all(list(one.prompt) == ASK[one.row] for one in responses)
+        rows.extend(response.row for response in responses)
+        assert all(list(response.prompt) == ASK[response.row] for response in responses)
         return [0.0] * len(responses)
 
     train_grpo(make_policy(), Prompts(ASK, score), GRPOTraining(**on_policy(max_steps=12, samples=2)), run(tmp_path))

@@ -34,15 +34,15 @@ def trained(folder: Path, name: str = "a", **changes: Any) -> tuple[RewardModel,
 def test_two_batches_are_learnt_by_heart(pairs: str, steps: int, tmp_path: Path) -> None:
     model, result = trained(tmp_path, pairs=pairs, max_steps=steps)
     right = []
-    for one in RANKINGS:
-        rewards = model.rewards([(*one.prompt, Message("assistant", answer)) for answer in one.responses])
-        right += [rewards[win] > rewards[lose] for win, lose in one.pairs()]
+    for item in RANKINGS:
+        rewards = model.rewards([(*item.prompt, Message("assistant", answer)) for answer in item.responses])
+        right += [rewards[win] > rewards[lose] for win, lose in item.pairs()]
     assert len(right) == 40 and all(right)
     measured = [row for row in result.curve if row["validation_loss"] is not None]
     assert [row["step"] for row in measured] == [steps // 3, steps // 3 * 2, steps] and measured[-1][
         "validation_accuracy"
     ] == 1.0
-    assert abs(model.rewards([one.messages for one in DIALOGUES]).mean()) < 1e-5 and not model.training
+    assert abs(model.rewards([item.messages for item in DIALOGUES]).mean()) < 1e-5 and not model.training
 
 
 def test_an_epoch_of_pairs_apart_shows_each_response_more_often(tmp_path: Path) -> None:
@@ -59,10 +59,10 @@ def test_a_killed_run_ends_with_the_same_bits(step: int, tmp_path: Path, monkeyp
         with pytest.raises(KeyError):
             trained(tmp_path, "broken", **short)
     again = moved(tmp_path / "broken").name
-    (resumed, one), (whole, other) = trained(tmp_path, again, **short), trained(tmp_path, "whole", **short)
+    (resumed, item), (whole, other) = trained(tmp_path, again, **short), trained(tmp_path, "whole", **short)
     for (name, ours), theirs in zip(resumed.state_dict().items(), whole.state_dict().values(), strict=True):
         assert torch.equal(ours, theirs), name
-    assert one.curve == other.curve
+    assert item.curve == other.curve
 
 
 def test_unusable_training_data_raises_a_named_error(tmp_path: Path) -> None:

@@ -57,9 +57,9 @@ def test_it_learns_and_after_a_kill_and_a_move_gives_the_same_bits(tmp_path, mon
         stop_at(patch, Tagging, 25)
         trained(tmp_path / "b")
     second, _ = trained(moved(tmp_path / "b"))
-    assert [tuple(row) for row in first.tag([one.words for one in corpus()])] == [one.tags for one in corpus()]
-    for one, other in zip(first.parameters(), second.parameters(), strict=True):
-        assert torch.equal(one, other)
+    assert [tuple(row) for row in first.tag([item.words for item in corpus()])] == [item.tags for item in corpus()]
+    for parameter, other in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(parameter, other)
     assert result.curve[-1]["validation_accuracy"] == 1.0 and result.validation_loss is not None
 
 
@@ -138,8 +138,8 @@ def test_weights_are_chosen_by_whole_phrases_where_tags_bracket_them(tmp_path):
     rows = corpus(NAMED)
     model, result = trained(tmp_path, train=rows, tags=NAMES, max_steps=60, validations=30)
     curve = [row["validation_entity_f1"] for row in result.curve if row["validation_loss"] is not None]
-    tags = model.tag([one.words for one in rows[:2]])  # `trained` validates on these
-    assert f1_score([list(one.tags) for one in rows[:2]], tags) == pytest.approx(max(curve))
+    tags = model.tag([row.words for row in rows[:2]])  # `trained` validates on these
+    assert f1_score([list(row.tags) for row in rows[:2]], tags) == pytest.approx(max(curve))
     assert min(curve) < max(curve)
     first = next(row for row in result.curve if row.get("validation_entity_f1") == max(curve))
     assert result.validation_loss == first["validation_loss"]
@@ -208,11 +208,11 @@ def test_sentences_that_cannot_be_learnt_from(train, message, tmp_path):
 
 
 def test_the_table_of_features_has_two_rows_for_each_that_the_training_sentences_have(tmp_path):
-    found = count_features(one.words for one in corpus())
-    words = {word for one in corpus() for word in one.words}
-    assert found == len({f for one in corpus() for own in sentence_features(one.words) for f in own}) > len(words)
+    features = count_features(item.words for item in corpus())
+    words = {word for item in corpus() for word in item.words}
+    assert features == len({f for item in corpus() for own in sentence_features(item.words) for f in own}) > len(words)
     model, _ = trained(tmp_path / "run", max_steps=2, model={"features": "auto"})
-    assert model.config.features == 2 * found and model.features.weight.shape == (1 + 2 * found, len(TAGS))
+    assert model.config.features == 2 * features and model.features.weight.shape == (1 + 2 * features, len(TAGS))
     model.save(tmp_path / "model")
     other = RecurrentTagger.load(tmp_path / "model")
     np.testing.assert_array_equal(other.log_probs([("dogs", "see")])[0], model.log_probs([("dogs", "see")])[0])

@@ -66,10 +66,10 @@ def test_golden_gradient_of_the_risk() -> None:
 def test_candidates_have_their_log_probability(kind: type[Any]) -> None:
     model = network(kind).eval()
     candidates = [[[4, 5], [], [6]], [[6]]]
-    found = candidate_log_probs(model, BATCH.source, candidates)
-    assert [len(one) for one in found] == [3, 1]
+    result = candidate_log_probs(model, BATCH.source, candidates)
+    assert [len(item) for item in result] == [3, 1]
     for row, several in enumerate(candidates):
-        for ids, log_prob in zip(several, found[row], strict=True):
+        for ids, log_prob in zip(several, result[row], strict=True):
             target = torch.tensor([[BOS, *ids, EOS]])
             alone = BATCH.source[row : row + 1]
             assert_close(log_prob, model.log_probs(alone[alone != PAD][None], target).sum())
@@ -109,11 +109,11 @@ def test_sampled_gradient_is_that_of_the_expected_reward() -> None:
     logits = torch.tensor([0.3, -0.2, 0.5, 0.0], dtype=torch.float64, requires_grad=True)
     rewards = torch.tensor([0.1, 0.9, 0.4, 0.0], dtype=torch.float64)
     (wanted,) = torch.autograd.grad(-(torch.softmax(logits, 0) * rewards).sum(), logits)
-    found = torch.zeros_like(logits)
+    result = torch.zeros_like(logits)
     for y, p in enumerate(torch.softmax(logits, 0).tolist()):
-        one = self_critical(torch.log_softmax(logits, 0)[y : y + 1], rewards[y : y + 1], 0.7)
-        found += p * torch.autograd.grad(one, logits)[0]
-    assert_close(found, wanted)
+        item = self_critical(torch.log_softmax(logits, 0)[y : y + 1], rewards[y : y + 1], 0.7)
+        result += p * torch.autograd.grad(item, logits)[0]
+    assert_close(result, wanted)
 
 
 @pytest.mark.parametrize("method", ["risk", "self_critical"])
@@ -121,14 +121,14 @@ def test_more_reward_after_training(method: str) -> None:
     model = network()
     learn = task(model, fours, method=method, samples=8, alpha=1.0)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
-    found = []
+    result = []
     for step in range(25):
         learn.steps_done = step
-        found.append(np.mean([fours(ids, []) for several in learn._samples(BATCH.source) for ids in several]))
+        result.append(np.mean([fours(ids, []) for several in learn._samples(BATCH.source) for ids in several]))
         optimizer.zero_grad()
         learn.loss(BATCH).backward()
         optimizer.step()
-    assert found[0] < 0.5 and np.mean(found[-3:]) > 0.8
+    assert result[0] < 0.5 and np.mean(result[-3:]) > 0.8
 
 
 def test_the_same_step_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,9 +65,9 @@ def test_learns_to_reverse(reversal: PairStream, tmp_path: Path) -> None:
     assert result.validation_loss < 0.1
     assert not network.training
     sources = [reversal.source.row(index) for index in range(50)]
-    found = translate(network, sources, BeamConfig(width=3))
+    results = translate(network, sources, BeamConfig(width=3))
     right = sum(
-        hypotheses[0].tokens == source[:-1][::-1].tolist() for source, hypotheses in zip(sources, found, strict=True)
+        hypotheses[0].tokens == source[:-1][::-1].tolist() for source, hypotheses in zip(sources, results, strict=True)
     )
     assert right >= 48
 

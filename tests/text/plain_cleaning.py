@@ -61,20 +61,20 @@ def plain(raw: dict[str, list[Row]], config: CleanConfig, seed: int) -> tuple[di
     steps = build_steps(config.steps)
     split_words = Conventions.of(config.words, (run_steps(steps, text) for _, text, _ in raw[first])).split
     order = [name for name in ("test", "validation", "train", "all") if name in raw]
-    found: dict[str, list[Document]] = {name: documents(raw[name], config, book, seen, split_words) for name in order}
+    result: dict[str, list[Document]] = {name: documents(raw[name], config, book, seen, split_words) for name in order}
     own = [name for name in (*SPLITS, "all") if name in raw and name not in ("train", "all")]
     splits, cuts = dict[str, list[Document]](), []
-    for name in (one for one in (*SPLITS, "all") if one in raw):
+    for name in (item for item in (*SPLITS, "all") if item in raw):
         wanted = [name] if name in own else [split for split in SPLITS if split not in own]
         if len(wanted) == 1:
-            splits[wanted[0]] = found[name]
+            splits[wanted[0]] = result[name]
             continue
-        fractions = np.array([hash_fraction([line for line, _ in one], seed) for one in found[name]])
-        words = np.array([sum(len(split_words(line)) for line, _ in one) for one in found[name]])
+        fractions = np.array([hash_fraction([line for line, _ in item], seed) for item in result[name]])
+        words = np.array([sum(len(split_words(line)) for line, _ in item) for item in result[name]])
         cuts.append(cut(fractions, words, config.split, own))
         for split in wanted:
-            pairs = zip(found[name], cuts[-1].splits, strict=True)
-            splits[split] = [one for one, of in pairs if SPLITS[of] == split]
+            pairs = zip(result[name], cuts[-1].splits, strict=True)
+            splits[split] = [item for item, of in pairs if SPLITS[of] == split]
     found_counts = {split: counts(splits[split], split_words) for split in SPLITS}
     report = {
         "splits": found_counts,
@@ -85,13 +85,13 @@ def plain(raw: dict[str, list[Row]], config: CleanConfig, seed: int) -> tuple[di
             split: leakage(splits["train"], splits[split], config.leakage_words, split_words) for split in SPLITS[1:]
         },
     }
-    rows = {s: [(n, line, p) for n, one in enumerate(found_) for line, p in one] for s, found_ in splits.items()}
+    rows = {s: [(n, line, p) for n, item in enumerate(rows_) for line, p in item] for s, rows_ in splits.items()}
     return rows, report
 
 
 def documents(rows: list[Row], config: CleanConfig, book: Book, seen: Seen, split_words: Split) -> list[Document]:
     """Cleaned documents, without those that are left empty or that were seen before."""
-    steps, found = build_steps(config.steps), []
+    steps, result = build_steps(config.steps), []
     for _, group in groupby(rows, key=lambda row: row[0]):
         document: Document = []
         whole = True
@@ -113,16 +113,16 @@ def documents(rows: list[Row], config: CleanConfig, book: Book, seen: Seen, spli
         if reason is not None:
             book.drop(reason, lines[0])
             continue
-        found.append(document)
-    return found
+        result.append(document)
+    return result
 
 
-def counts(found: list[Document], split_words: Split) -> dict[str, Any]:
+def counts(result: list[Document], split_words: Split) -> dict[str, Any]:
     """Statistics of a split."""
     statistics = TextStatistics()
-    for line in (line for one in found for line, _ in one):
+    for line in (line for item in result for line, _ in item):
         statistics.add(line, split_words(line))
-    return {"documents": len(found), **statistics.report()}
+    return {"documents": len(result), **statistics.report()}
 
 
 def leakage(train: list[Document], held_out: list[Document], size: int, split_words: Split) -> dict[str, Any]:
@@ -133,14 +133,14 @@ def leakage(train: list[Document], held_out: list[Document], size: int, split_wo
         span = min(len(words), size)
         return [tuple(words[at : at + span]) for at in range(len(words) - span + 1)] if words else []
 
-    lines = {line for one in train for line, _ in one}
+    lines = {line for item in train for line, _ in item}
     have = {gram for line in lines for gram in grams(line)}
-    mine = [line for one in held_out for line, _ in one]
-    found = [gram in have for line in mine for gram in grams(line)]
+    mine = [line for item in held_out for line, _ in item]
+    result = [gram in have for line in mine for gram in grams(line)]
     return {
         "ngram_words": size,
-        "ngrams": len(found),
-        "ngrams_in_train": round(sum(found) / len(found), 6) if found else 0.0,
+        "ngrams": len(result),
+        "ngrams_in_train": round(sum(result) / len(result), 6) if result else 0.0,
         "lines": len(mine),
         "lines_in_train": round(sum(line in lines for line in mine) / len(mine), 6),
     }

@@ -26,17 +26,17 @@ def tokenizer(lines: list[str], size: int) -> Tokenizer:
     return train_tokenizer(lines, TokenizerConfig(kind="bpe_bytes", vocab_size=size))
 
 
-def test_a_vocabulary_below_the_alphabet_is_said_with_the_size_that_would_serve() -> None:
-    found = Alphabet.of(count_characters(HAN))
-    assert found.size == 3000 and 2900 < found.common <= 3000
-    message = found.warning(2000)
+def test_a_vocabulary_below_the_alphabet_is_reported_with_the_size_that_would_suffice() -> None:
+    result = Alphabet.of(count_characters(HAN))
+    assert result.size == 3000 and 2900 < result.common <= 3000
+    message = result.warning(2000)
     assert message and "2,000" in message and "3,000 characters" in message and "6,500" in message
-    assert found.warning(6500) is None
+    assert result.warning(6500) is None
 
 
 def test_characters_are_those_of_all_lines() -> None:
-    found = Alphabet.of(count_characters(["the cat sleeps ."] * 60_000 + HAN))
-    assert found.size == 3000 + len(set("thecatsleeps.")) and found.common > 500
+    result = Alphabet.of(count_characters(["the cat sleeps ."] * 60_000 + HAN))
+    assert result.size == 3000 + len(set("thecatsleeps.")) and result.common > 500
 
 
 def test_workers_count_what_one_process_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_workers_count_what_one_process_counts(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("lines", [["the cat sleeps ."] * 10, ["männer und frauen"] * 10, []])
-def test_an_alphabet_of_letters_is_no_matter(lines: list[str]) -> None:
+def test_an_alphabet_of_letters_does_not_matter(lines: list[str]) -> None:
     assert Alphabet.of(count_characters(lines)).warning(600) is None
 
 

@@ -40,9 +40,9 @@ def test_parity_with_torchmetrics() -> None:
     for number, (predicted, gold) in enumerate(PAIRS):
         preds = [{"prediction_text": predicted, "id": str(number)}]
         target = [{"answers": {"answer_start": [0] * len(gold), "text": gold}, "id": str(number)}]
-        found = squad(preds, target)
-        assert exact_match(predicted, gold) == pytest.approx(float(found["exact_match"]) / 100)
-        assert word_f1(predicted, gold) == pytest.approx(float(found["f1"]) / 100)
+        result = squad(preds, target)
+        assert exact_match(predicted, gold) == pytest.approx(float(result["exact_match"]) / 100)
+        assert word_f1(predicted, gold) == pytest.approx(float(result["f1"]) / 100)
 
 
 def test_the_best_threshold_is_that_of_all() -> None:
@@ -50,8 +50,8 @@ def test_the_best_threshold_is_that_of_all() -> None:
     for _ in range(30):
         scores, answered = random.integers(0, 4, 9).astype(float), random.random(9)
         silent = (random.random(9) < 0.5).astype(float)
-        found = best_threshold(scores, answered, silent)
-        gain = float(np.where(scores > found, answered, silent).sum())
+        result = best_threshold(scores, answered, silent)
+        gain = float(np.where(scores > result, answered, silent).sum())
         assert gain == pytest.approx(max(np.where(scores > t, answered, silent).sum() for t in np.arange(-1, 5) + 0.5))
     assert best_threshold(np.zeros(0), np.zeros(0), np.zeros(0)) == 0.0
     assert best_threshold(np.array([1.0, 3.0]), np.array([0.0, 1.0]), np.array([1.0, 0.0])) == 2.0

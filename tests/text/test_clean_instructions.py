@@ -40,10 +40,10 @@ def test_own_splits_are_kept_and_held_out_prompts_leave_train(tmp_path: Path) ->
             "unseen": [dialogue("u", "5")],
         },
     )
-    assert [one.prompt[0].text for one in splits["train"]] == ["a", "c"]
-    dropped = {reason: found["count"] for reason, found in report["cleaning"]["dropped"].items()}
+    assert [item.prompt[0].text for item in splits["train"]] == ["a", "c"]
+    dropped = {reason: result["count"] for reason, result in report["cleaning"]["dropped"].items()}
     assert dropped == {"duplicate": 1, "prompt_is_held_out": 2}
-    assert {split: found["dialogues"] for split, found in report["splits"].items()} == {
+    assert {split: result["dialogues"] for split, result in report["splits"].items()} == {
         "train": 2,
         "validation": 1,
         "test": 1,
@@ -57,14 +57,14 @@ def test_own_splits_are_kept_and_held_out_prompts_leave_train(tmp_path: Path) ->
 def test_one_table_is_cut_by_prompt(tmp_path: Path) -> None:
     both = [dialogue(f"p{number % 30}", f"r{number}") for number in range(60)]
     report, splits = cleaned(tmp_path, {"all": both}, split={"validation": 0.2, "test": 0.2})
-    prompts = {split: {one.prompt for one in found} for split, found in splits.items()}
+    prompts = {split: {item.prompt for item in result} for split, result in splits.items()}
     assert all(prompts[split] for split in ("train", "validation", "test"))
     assert not prompts["train"] & (prompts["validation"] | prompts["test"])
     assert sum(map(len, splits.values())) == 60 and splits["unseen"] == []
     assert report["cut_by_hash"] == ["train", "validation", "test"]
     assert report["splits"]["unseen"]["dialogues"] == 0
     _, again = cleaned(tmp_path, {"all": both[::-1]}, split={"validation": 0.2, "test": 0.2})
-    assert {split: {one.prompt for one in found} for split, found in again.items()} == prompts
+    assert {split: {item.prompt for item in result} for split, result in again.items()} == prompts
 
 
 def test_steps_and_limits(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_steps_and_limits(tmp_path: Path) -> None:
     }
     steps = StepsConfig(lowercase=True, punctuation="remove", whitespace=True)
     report, splits = cleaned(tmp_path, tables, steps=steps, limits=LimitsConfig(max_words=5))
-    assert [one.messages for one in splits["train"]] == [dialogue("name a fruit", "a pear").messages]
-    assert {reason: found["count"] for reason, found in report["cleaning"]["dropped"].items()} == {
+    assert [item.messages for item in splits["train"]] == [dialogue("name a fruit", "a pear").messages]
+    assert {reason: result["count"] for reason, result in report["cleaning"]["dropped"].items()} == {
         "empty": 1,
         "too_long": 1,
     }
@@ -91,8 +91,8 @@ def test_a_worse_response_is_cleaned_and_stays_beside_the_better_one(tmp_path: P
     }
     steps = StepsConfig(lowercase=True, punctuation="remove", whitespace=True)
     report, splits = cleaned(tmp_path, tables, steps=steps)
-    assert [(one.response, one.rejected) for one in splits["train"]] == [("yes", "no way"), ("yes", "no")]
-    dropped = {reason: found["count"] for reason, found in report["cleaning"]["dropped"].items()}
+    assert [(item.response, item.rejected) for item in splits["train"]] == [("yes", "no way"), ("yes", "no")]
+    dropped = {reason: result["count"] for reason, result in report["cleaning"]["dropped"].items()}
     assert dropped == {"duplicate": 1, "equal_answers": 1, "empty": 1}
 
 
@@ -103,7 +103,7 @@ def test_what_a_judge_reads_stays_as_it_is(tmp_path: Path) -> None:
     report, splits = cleaned(tmp_path, {}, steps=StepsConfig(punctuation="remove"), iid=True)
     assert splits == before
     assert report["cleaning"]["dropped"] == {} == report["cleaning"]["changed_by_step"]
-    assert all(found["prompts_in_train"] == 0 for found in report["leakage"].values())
+    assert all(result["prompts_in_train"] == 0 for result in report["leakage"].values())
 
 
 @pytest.mark.parametrize(

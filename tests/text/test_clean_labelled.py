@@ -45,7 +45,7 @@ def examples(count: int, **more: Any) -> list[dict[str, Any]]:
 
 
 def texts(folder: Path, split: str) -> list[str]:
-    return [one.text for one in read_labelled(folder / f"{split}.parquet")]
+    return [item.text for item in read_labelled(folder / f"{split}.parquet")]
 
 
 # ---- splits
@@ -58,8 +58,8 @@ def test_splits_are_stratified_and_have_every_text_once(tmp_path: Path) -> None:
         "validation": {"a": 10, "b": 5},
         "test": {"a": 10, "b": 5},
     }
-    found = [text for split in ("train", "validation", "test") for text in texts(tmp_path / "clean", split)]
-    assert sorted(found) == sorted(row["text"] for row in examples(300))
+    result = [text for split in ("train", "validation", "test") for text in texts(tmp_path / "clean", split)]
+    assert sorted(result) == sorted(row["text"] for row in examples(300))
     assert read_labels(tmp_path / "clean") == ["a", "b"]
     assert read_json(tmp_path / "clean" / "labels.json")["counts"] == report["labels"]
 
@@ -69,8 +69,8 @@ def test_ids_stay_with_their_rows(tmp_path: Path) -> None:
     rows = [row | {"id": row["text"].strip()[::-1]} for row in examples(300)]
     write_table(tmp_path / "raw" / "all.parquet", pa.Table.from_pylist(rows, schema=LABELLED.append(ID)))
     clean_labels(tmp_path / "raw", tmp_path / "clean", CleanLabelledConfig(), 1)
-    found = [one for split in SPLITS for one in read_labelled(tmp_path / "clean" / f"{split}.parquet")]
-    assert len(found) == 300 and all(one.id == one.text[::-1] for one in found)
+    result = [item for split in SPLITS for item in read_labelled(tmp_path / "clean" / f"{split}.parquet")]
+    assert len(result) == 300 and all(item.id == item.text[::-1] for item in result)
 
 
 def test_only_what_is_lacking_is_cut_from_train(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_tag_that_few_sentences_have_stays_in_train(tmp_path: Path) -> None:
     for seed in range(8):
         clean_tags(raw(tmp_path, all=rows), tmp_path / "clean", CleanLabelledConfig(), seed)
         train = read_tagged(tmp_path / "clean" / "train.parquet")
-        assert any("RARE" in (one.tags or ()) for one in train)
+        assert any("RARE" in (item.tags or ()) for item in train)
 
 
 # ---- duplicates and overlap
@@ -161,9 +161,9 @@ def test_words_of_trees_and_tags_keep_their_places(tmp_path: Path) -> None:
     plain = {"text": "So, Good", "label": "4", "second": "Yes!"}
     rows = [tree, heads, plain]
     clean_labels(raw(tmp_path, train=rows, validation=rows[:1], test=rows[:2]), tmp_path / "clean", iid(LOWER), 1)
-    one, two, three = read_labelled(tmp_path / "clean" / "train.parquet")
-    assert (one.text, one.tree) == ("very good !", "(4 (4 (2 very) (3 good)) (2 !))")
-    assert one.log_prob is None and one.ceiling is None  # known of the text as it was
+    item, two, three = read_labelled(tmp_path / "clean" / "train.parquet")
+    assert (item.text, item.tree) == ("very good !", "(4 (4 (2 very) (3 good)) (2 !))")
+    assert item.log_prob is None and item.ceiling is None  # known of the text as it was
     assert (two.text, two.heads) == ("It's Bad,".lower().replace("bad,", "Bad,"), (2, 0))  # "bad ," were two words
     assert (three.text, three.second) == ("so , good", "yes !")
     sentence = {"words": ["A", "B."], "tags": ["X", "Y"], "log_prob": 0.0, "ceilings": [1.0, 1.0]}

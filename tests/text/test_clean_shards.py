@@ -140,9 +140,9 @@ def test_shards_give_what_lines_give(tmp_path: Path, kind: str, name: str) -> No
             table = tables.read_table(tmp_path / case / "clean" / split, shards.TEXT).to_pylist()
             assert [tuple(row.values()) for row in table] == rows[split]
         # workers end shards and batches where one writer of the whole table does
-        found = files_of(tmp_path / case / "clean")
-        assert b'"words": ' in found.pop("conventions.json")
-        assert files_of(written(tmp_path / case / "whole", rows)) == found
+        result = files_of(tmp_path / case / "clean")
+        assert b'"words": ' in result.pop("conventions.json")
+        assert files_of(written(tmp_path / case / "whole", rows)) == result
 
 
 @pytest.mark.long

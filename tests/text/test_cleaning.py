@@ -53,14 +53,14 @@ def corpus(documents: int, lines: int = 3) -> Lines:
 def test_whole_documents_are_split_and_numbered_from_zero(tmp_path: Path) -> None:
     raw = corpus(400)
     folder, report = clean(tmp_path, {"all": raw})
-    found: Lines = []
+    result: Lines = []
     for split in shards.SPLITS:
         rows = lines_of(folder, split)
         numbers = [number for number, _ in rows]
         assert numbers == [n for n in range(len(rows) // 3) for _ in range(3)]  # consecutive, whole
         assert report["splits"][split]["documents"] == len(rows) // 3
-        found += rows
-    assert sorted(text for _, text in found) == sorted(text for _, text in raw)
+        result += rows
+    assert sorted(text for _, text in result) == sorted(text for _, text in raw)
     assert report["cut_by_hash"] == ["train", "validation", "test"]
 
 
@@ -72,7 +72,7 @@ def test_same_input_same_bytes_and_seed_matters(tmp_path: Path) -> None:
     assert contents[0] == contents[1] != contents[2]
 
 
-def test_a_dozen_books_are_cut_by_words_and_what_is_off_is_said(tmp_path: Path) -> None:
+def test_a_dozen_books_are_cut_by_words_and_what_is_off_is_reported(tmp_path: Path) -> None:
     """Books of 30 to 3,000 words, a line of ten words after the other."""
     lengths = [3, 5, 8, 13, 21, 34, 55, 89, 144, 200, 250, 300]
     books = [
@@ -197,11 +197,11 @@ def gone_of(folder: Path, texts: list[str], config: DuplicatesConfig, parts: int
 
     for number, some in enumerate(cut):
         notes = TextHashes(config, "documents")
-        for one in some:
-            notes.note(one)
+        for item in some:
+            notes.note(item)
         notes.save(files(number))
     gone, _ = decided([files(number) for number in range(len(cut))], config, "documents", 10**9)
-    return [int(one) for one in gone]
+    return [int(item) for item in gone]
 
 
 def test_pairs_at_the_threshold_are_found_and_those_below_it_stay(tmp_path: Path) -> None:
@@ -267,11 +267,11 @@ def test_golden_statistics() -> None:
         ("Auf\u200clage", {"U+200C ZERO WIDTH NON-JOINER": 1}),
     ],
 )
-def test_invisible_characters_are_counted_but_where_the_script_has_them(line: str, found: dict[str, int]) -> None:
-    assert invisible(Counter(line)) == found
+def test_invisible_characters_are_counted_but_where_the_script_has_them(line: str, result: dict[str, int]) -> None:
+    assert invisible(Counter(line)) == result
     statistics = TextStatistics()
     statistics.add(line, line.split())
-    assert statistics.report().get("invisible_characters", {}) == found
+    assert statistics.report().get("invisible_characters", {}) == result
 
 
 def test_a_warning_names_invisible_and_lost_characters(tmp_path: Path) -> None:

@@ -33,16 +33,16 @@ APART = [f"the cat , number {n} , sleeps ." for n in range(60)]
     ],
 )
 def test_golden_conventions(lines: list[str], words: str, unit: str) -> None:
-    found = Conventions.of("auto", lines, "th")
-    assert (found.words, found.unit, found.language) == (words, unit, "th")
-    assert ("does not separate words" in found.description) == (unit == "graphemes")
+    result = Conventions.of("auto", lines, "th")
+    assert (result.words, result.unit, result.language) == (words, unit, "th")
+    assert ("does not separate words" in result.description) == (unit == "graphemes")
 
 
 @pytest.mark.parametrize("name", ["pythainlp"])
 def test_a_chosen_segmenter_gives_words(name: Segmenter) -> None:
     pytest.importorskip(name)
-    found = Conventions.of(name, THAI)
-    assert found.unit == name and len(found.split(THAI[1])) < len(Conventions.of("auto", THAI).split(THAI[1]))
+    result = Conventions.of(name, THAI)
+    assert result.unit == name and len(result.split(THAI[1])) < len(Conventions.of("auto", THAI).split(THAI[1]))
 
 
 def test_every_stage_counts_the_words_that_cleaning_decided(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_every_stage_counts_the_words_that_cleaning_decided(tmp_path: Path) -> N
 def test_sides_of_pairs_have_their_own_conventions(tmp_path: Path) -> None:
     """Three times as long as the corpus' mean, of a script with few characters a word: dropped; and said."""
     pairs = [*zip(PROSE, THAI, strict=True), *((f"Go {n}", THAI[n] * 4) for n in range(10))]
-    sides = pa.table([[one for one, _ in pairs], [two for _, two in pairs]], schema=tables.PAIRS)
+    sides = pa.table([[item for item, _ in pairs], [two for _, two in pairs]], schema=tables.PAIRS)
     tables.write_table(tmp_path / "raw" / "all.parquet", sides)
     config = CleanPairsConfig(max_length_ratio=3.0, source_language="en", target_language="th")
     report = clean_parallel(tmp_path / "raw", tmp_path / "clean", config, seed=1)
@@ -89,7 +89,7 @@ def test_a_shared_tokenizer_writes_each_side_as_it_is_written(tmp_path: Path) ->
     sides = pa.table([kiche, english], schema=tables.PAIRS)
     tables.write_table(tmp_path / "raw" / "all.parquet", sides)
     report = clean_parallel(tmp_path / "raw", tmp_path / "clean", CleanPairsConfig(), seed=1)
-    assert {side: one["normalisation"] for side, one in report["conventions"].items()} == {
+    assert {side: convention["normalisation"] for side, convention in report["conventions"].items()} == {
         "source": ["invisible", "NFC", "apostrophe"],
         "target": ["invisible", "NFC"],
     }

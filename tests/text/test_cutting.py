@@ -53,14 +53,14 @@ def test_text_without_marks_is_cut_as_by_gpt2(line: str) -> None:
     assert CUT[0].pre_tokenize_str(line) == CUT[1].pre_tokenize_str(line)
 
 
-CUT = [hf.Tokenizer.from_str(train_tokenizer(ENGLISH, one).to_json()).pre_tokenizer for one in (WORDS, AS_GPT2)]
+CUT = [hf.Tokenizer.from_str(train_tokenizer(ENGLISH, item).to_json()).pre_tokenizer for item in (WORDS, AS_GPT2)]
 
 
 def test_english_gives_the_same_tokens_either_way() -> None:
     lines = ENGLISH * 10
-    one, other = (train_tokenizer(lines, config) for config in (WORDS, AS_GPT2))
-    assert [one.name(token) for token in one.ordinary] == [other.name(token) for token in other.ordinary]
-    assert [ids.tolist() for ids in one.encode_lines(lines)] == [ids.tolist() for ids in other.encode_lines(lines)]
+    item, other = (train_tokenizer(lines, config) for config in (WORDS, AS_GPT2))
+    assert [item.name(token) for token in item.ordinary] == [other.name(token) for token in other.ordinary]
+    assert [ids.tolist() for ids in item.encode_lines(lines)] == [ids.tolist() for ids in other.encode_lines(lines)]
 
 
 @pytest.mark.parametrize("config", [WORDS, AS_GPT2], ids=["marks", "gpt2"])
@@ -77,8 +77,8 @@ def test_either_rule_comes_back_from_its_file(config: TokenizerConfig, tmp_path:
 
 
 def test_the_two_rules_are_different_tokenizers() -> None:
-    one, other = (train_tokenizer(ENGLISH, config) for config in (WORDS, AS_GPT2))
-    assert not one.same_as(other)
+    item, other = (train_tokenizer(ENGLISH, config) for config in (WORDS, AS_GPT2))
+    assert not item.same_as(other)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_another_rule_is_refused(change: dict[str, object], tmp_path: Path) -> N
         Tokenizer.load(tmp_path / "tokenizer.json")
 
 
-def test_fewer_tokens_than_were_asked_for_are_said() -> None:
+def test_fewer_tokens_than_were_requested_are_reported() -> None:
     few = train_tokenizer(ENGLISH, TokenizerConfig(vocab_size=5000, min_frequency=2))
     message = few_tokens(few, TokenizerConfig(vocab_size=5000, min_frequency=2))
     assert message and "5,000" in message and f"{few.vocab_size:,}" in message and "lower min_frequency" in message

@@ -18,8 +18,8 @@ import pyarrow as pa  # isort: skip
 def corpus(folder: Path, rows: dict[str, list[tuple[str, str]]]) -> Path:
     folder.mkdir(exist_ok=True)
     for split in ("train", "validation", "test"):
-        found = [Example(text, label=label)._asdict() for text, label in rows.get(split, [])]
-        write_table(folder / f"{split}.parquet", pa.Table.from_pylist(found, LABELLED))
+        results = [Example(text, label=label)._asdict() for text, label in rows.get(split, [])]
+        write_table(folder / f"{split}.parquet", pa.Table.from_pylist(results, LABELLED))
     return folder
 
 
@@ -33,17 +33,17 @@ def test_every_example_is_the_test_once(tmp_path: Path, count: int) -> None:
     whole = {"train": rows(60), "validation": rows(11, 60), "test": [*rows(30, 71), ("text 3", "good")]}
     folder = corpus(tmp_path, whole)
     dealt = Folds.read(folder, read_labelled, Example.dealt_by, count)
-    assert [(one.text, one.label) for one in dealt.rows] == [*whole["train"], *whole["validation"], *whole["test"]]
+    assert [(row.text, row.label) for row in dealt.rows] == [*whole["train"], *whole["validation"], *whole["test"]]
     tested = []
     for number in range(1, count + 1):
         train, validation = training_splits(folder, read_labelled, Example.dealt_by, Part(number=number, of=count))
-        test = [one for one, fold in zip(dealt.rows, dealt.fold, strict=True) if fold == number]
-        parts = [{one.text for one in part} for part in (train, validation, test)]
+        test = [row for row, fold in zip(dealt.rows, dealt.fold, strict=True) if fold == number]
+        parts = [{item.text for item in part} for part in (train, validation, test)]
         assert not (parts[0] & parts[1] or parts[0] & parts[2] or parts[1] & parts[2])  # "text 3" is there twice
         assert len(train) + len(validation) + len(test) == 102
-        assert {one.label for one in train} == {"bad", "good"}
+        assert {item.label for item in train} == {"bad", "good"}
         tested += test
-        bad = sum(one.label == "bad" for one in test)
+        bad = sum(item.label == "bad" for item in test)
         assert abs(bad - 21 / count) < 1 and abs(len(test) - 102 / count) <= 2
     assert Counter(tested) == Counter(dealt.rows)
 
@@ -53,7 +53,7 @@ def test_folds_follow_from_the_texts_alone(tmp_path: Path) -> None:
     first = Folds.read(corpus(tmp_path / "a", {"train": rows(50)}), read_labelled, Example.dealt_by, 5)
     other = corpus(tmp_path / "b", {"train": rows(20, 30)[::-1], "test": rows(30)})
     second = Folds.read(other, read_labelled, Example.dealt_by, 5)
-    of = [{row.text: fold for row, fold in zip(one.rows, one.fold.tolist(), strict=True)} for one in (first, second)]
+    of = [{row.text: fold for row, fold in zip(item.rows, item.fold.tolist(), strict=True)} for item in (first, second)]
     assert of[0] == of[1] and np.unique(first.fold).tolist() == [1, 2, 3, 4, 5]
 
 
@@ -80,4 +80,4 @@ def test_too_few_texts_are_named(tmp_path: Path) -> None:
     folder = corpus(tmp_path, {"train": [*rows(40), ("one", "odd")], "test": [("two", "odd"), ("three", "odd")]})
     for number in range(1, 11):
         train, _ = training_splits(folder, read_labelled, Example.dealt_by, Part(number=number, of=10))
-        assert "odd" in {one.label for one in train}
+        assert "odd" in {item.label for item in train}

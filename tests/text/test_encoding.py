@@ -76,10 +76,10 @@ def test_sizes_by_position_in_the_document(tmp_path: Path, monkeypatch: pytest.M
     for batch in (2, 5, 1000):
         monkeypatch.setattr("langladder.text.tokenize.encoding.ROWS", batch)
         encode_corpus(tmp_path / "clean", tokenizer, tmp_path / f"tokens{batch}")
-        found = json.loads((tmp_path / f"tokens{batch}" / "sizes.json").read_text())["train"]
-        assert found["words_by_position"] == [sum(n + 1 for n in group) for group in groups]
-        assert found["log_prob_by_position"] == [-sum(n - 1 for n in group) for group in groups]
-        assert sum(found["words_by_position"]) == found["words"]
+        train = json.loads((tmp_path / f"tokens{batch}" / "sizes.json").read_text())["train"]
+        assert train["words_by_position"] == [sum(n + 1 for n in group) for group in groups]
+        assert train["log_prob_by_position"] == [-sum(n - 1 for n in group) for group in groups]
+        assert sum(train["words_by_position"]) == train["words"]
 
 
 def test_pairs_end_the_source_and_frame_the_target(tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_pairs_end_the_source_and_frame_the_target(tmp_path: Path) -> None:
     source = train_tokenizer(training_sides(clean, ["source"]), WORDS)
     target = train_tokenizer(training_sides(clean, ["target"]), WORDS)
     report = encode_pairs(clean, source, target, tmp_path / "tokens")
-    one, two = PairStream.open(tmp_path / "tokens" / "test.arrow").pair(1)
-    assert one.tolist() == [*source.encode("run now"), EOS] and two.tolist() == [BOS, *target.encode("cours"), EOS]
+    item, two = PairStream.open(tmp_path / "tokens" / "test.arrow").pair(1)
+    assert item.tolist() == [*source.encode("run now"), EOS] and two.tolist() == [BOS, *target.encode("cours"), EOS]
     assert report["train"] == {"pairs": 2, "source_tokens": 5, "target_tokens": 4}
     shared = train_tokenizer(training_sides(clean, ["source", "target"]), WORDS)
     encode_pairs(clean, shared, shared, tmp_path / "shared")

@@ -402,16 +402,16 @@ def tokenizer_of(script: str, kind: Any = "bpe_bytes", size: int = 1000) -> Toke
 def forms(script: str, line: str) -> list[str]:
     """Other spellings of a cleaned line that look the same."""
     first = len(line.split(None, 1)[0]) // 2
-    one, other = SCRIPTS[script].twin
-    found = [
+    item, other = SCRIPTS[script].twin
+    result = [
         unicodedata.normalize("NFC", line),
         unicodedata.normalize("NFD", line),
-        line.replace(unicodedata.normalize("NFC", one), other) if one else line,
+        line.replace(unicodedata.normalize("NFC", item), other) if item else line,
         line[:first] + "\u00ad" + line[first:],
         unicodedata.normalize("NFD", f"\u200e{line[:first]}\u2060{line[first:]}\u200f"),
     ]
-    found += [line.replace("ʼ", mark) for mark in APOSTROPHES if "ʼ" in line]
-    return found if script in SPACELESS else [*found, line[:first] + "\u200b" + line[first:]]
+    result += [line.replace("ʼ", mark) for mark in APOSTROPHES if "ʼ" in line]
+    return result if script in SPACELESS else [*result, line[:first] + "\u200b" + line[first:]]
 
 
 # ---- cleaning
@@ -431,7 +431,7 @@ def test_cleaning_twice_is_cleaning_once(script: str, name: str) -> None:
 @each_script()
 def test_zero_width_spaces_stay_where_they_separate_words(script: str) -> None:
     standard = settings(script)
-    first, second = (cleaned(one.split("|")[0], standard) for one in SCRIPTS[script].parts[:2])
+    first, second = (cleaned(part.split("|")[0], standard) for part in SCRIPTS[script].parts[:2])
     first, second = split_words(first)[0].rstrip(TSHEG), split_words(second)[0]
     between = "\u200b" if script in SPACELESS[:5] else ""
     step = normalisation_of(settings(script))
@@ -469,13 +469,13 @@ def test_an_apostrophe_is_a_letter_where_words_end_in_it(script: str) -> None:
     if letter:
         for mark in APOSTROPHES:
             typed = [re.sub("['ʻ]", mark, line) for line in raw_of(script)]
-            steps, found = found_conventions(typed, StepsConfig(), "auto", None)
+            steps, result = found_conventions(typed, StepsConfig(), "auto", None)
             assert tuple(cleaned(line, steps) for line in typed) == lines_of(script)
-            assert found == found_conventions(raw_of(script), StepsConfig(), "auto", None)[1]
+            assert result == found_conventions(raw_of(script), StepsConfig(), "auto", None)[1]
             minimal = cleaned(f"chi chi{mark} na na{mark}! (ri{mark}) na{mark}t{mark}ajisaj", steps)
-            assert found.split(minimal) == cleaned("chi chi' na na' ! ( ri' ) na't'ajisaj", steps).split()
+            assert result.split(minimal) == cleaned("chi chi' na na' ! ( ri' ) na't'ajisaj", steps).split()
             assert len(regex.findall(CUTTING, cleaned(f"na{mark}t{mark}ajisaj kuq{mark}alajisaj", steps))) == 2
-            assert all(word[0].isalnum() or word in ",." for line in lines_of(script) for word in found.split(line))
+            assert all(word[0].isalnum() or word in ",." for line in lines_of(script) for word in result.split(line))
 
 
 @each_script()
@@ -492,7 +492,7 @@ def test_golden_words(script: str) -> None:
 @each_script()
 def test_no_word_parts_a_letter_from_its_mark(script: str) -> None:
     for mode in ("auto", "apart", "separated", "unicode", "whitespace"):
-        for line in (*lines_of(script), *(cleaned(one, settings(script)) for one in SCRIPTS[script].lower)):
+        for line in (*lines_of(script), *(cleaned(item, settings(script)) for item in SCRIPTS[script].lower)):
             words = Conventions(words=mode).split(line)
             assert BETWEEN.sub("", "".join(words)) == BETWEEN.sub("", line)
             assert not [word for word in words if unicodedata.category(word[0])[0] == "M"]
@@ -507,7 +507,7 @@ def test_sizes_are_code_points_and_bytes(script: str) -> None:
     assert report["characters"] == sum(map(len, lines_of(script)))
     assert report["bytes"] == sum(len(line.encode()) for line in lines_of(script))
     assert report["lines"] == len(lines_of(script)) == 48 and "invisible_characters" not in report
-    letters = Counter(unicodedata.category(one)[0] for line in lines_of(script) for one in line)
+    letters = Counter(unicodedata.category(item)[0] for line in lines_of(script) for item in line)
     assert report["character_classes"]["letter"] == pytest.approx(letters["L"] / letters.total(), abs=1e-6)
 
 
@@ -533,7 +533,7 @@ def test_a_text_comes_back(script: str) -> None:
 @each_script()
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece", "bpe_words"])
 def test_a_vocabulary_below_the_characters_is_refused(script: str, kind: Any) -> None:
-    characters = len({one for line in lines_of(script) for one in line if not one.isspace()})
+    characters = len({item for line in lines_of(script) for item in line if not item.isspace()})
     for size in (5, characters, characters + 4):
         with pytest.raises(InputError, match=rf"vocab_size: {size} is less than .* text's {characters} characters"):
             train_tokenizer(list(lines_of(script)), TokenizerConfig(kind=kind, vocab_size=size))
@@ -595,14 +595,18 @@ def test_another_form_gets_the_same_ids(script: str, kind: str) -> None:
 def test_another_form_costs_the_same_bits(script: str, counted: Any, tmp_path: Path) -> None:
     line = lines_of(script)[5]
     lines = [line, *forms(script, line)]
-    assert len({one["bits"] for one in score_sentences(counted(script), lines)}) == 1
+    assert len({score["bits"] for score in score_sentences(counted(script), lines)}) == 1
     (tmp_path / "once").write_text(line, encoding="utf-8")
     (tmp_path / "forms").write_text("\n".join(forms(script, line)), encoding="utf-8")
-    one, all_ = (score_file(counted(script), tmp_path / name).figures for name in ("once", "forms"))
-    assert one.characters == len(line) + 1 and one.bytes == len(line.encode()) + 1
-    assert one.words == len(counted(script).conventions.split(line)) + 1 and one.word_unit == SCRIPTS[script].unit
+    item, all_ = (score_file(counted(script), tmp_path / name).figures for name in ("once", "forms"))
+    assert item.characters == len(line) + 1 and item.bytes == len(line.encode()) + 1
+    assert item.words == len(counted(script).conventions.split(line)) + 1 and item.word_unit == SCRIPTS[script].unit
     times = len(lines) - 1
-    assert (all_.characters, all_.bytes, all_.words) == (times * one.characters, times * one.bytes, times * one.words)
+    assert (all_.characters, all_.bytes, all_.words) == (
+        times * item.characters,
+        times * item.bytes,
+        times * item.words,
+    )
 
 
 @each_script()

@@ -84,8 +84,8 @@ def test_small_files_go_together_and_large_ones_are_cut(tmp_path, monkeypatch):
     sizes = {"a": 4, "b": 5, "c": 4, "d": 25, "e": 3}
     for name, size in sizes.items():
         (tmp_path / name).write_bytes(b"x" * size)
-    found = parts_of([tmp_path / name for name in sizes], TextSource(path=str(tmp_path)), tmp_path / "work")
-    pieces = [[(piece.file.name, piece.span.start, piece.span.stop) for piece in part.pieces] for part in found]
+    result = parts_of([tmp_path / name for name in sizes], TextSource(path=str(tmp_path)), tmp_path / "work")
+    pieces = [[(piece.file.name, piece.span.start, piece.span.stop) for piece in part.pieces] for part in result]
     assert pieces == [
         [("a", 0, None), ("b", 0, None)],
         [("c", 0, None)],
@@ -96,7 +96,7 @@ def test_small_files_go_together_and_large_ones_are_cut(tmp_path, monkeypatch):
     ]
 
 
-def test_a_large_file_that_cannot_be_opened_is_told(tmp_path, monkeypatch):
+def test_a_large_file_that_cannot_be_opened_is_reported(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("a line\n" * 9)
     monkeypatch.setattr(files, "PART_BYTES", 10)
 

@@ -48,14 +48,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "contamination": {"contamination": {"ngram_words": 5, "max_documents": 3, "max_lines": 1}},
     "mixture": {"mixture": {"weight": 1.0}},
 }
-SETTINGS["everything"] = {key: value for one in SETTINGS.values() for key, value in one.items()}
+SETTINGS["everything"] = {key: value for item in SETTINGS.values() for key, value in item.items()}
 SETTINGS["all by lines"] = SETTINGS["everything"] | SETTINGS["lines"]
 
 
 def source(folder: Path, key: str) -> dict[str, Any]:
     """One of those beside the corpus, as files."""
     path = folder / f"{key}.txt"
-    path.write_text("\n\n".join(one.text for one in BESIDE[key]) + "\n")
+    path.write_text("\n\n".join(item.text for item in BESIDE[key]) + "\n")
     return {"path": str(path), "documents": "blank_line"}
 
 
@@ -65,11 +65,13 @@ def config_of(folder: Path, name: str) -> FilterConfig:
         settings["quality"]["good"] = source(folder, "quality.good")
     if "contamination" in settings:
         settings["contamination"]["sets"] = {
-            one: source(folder, f"contamination.sets.{one}") for one in ("own", "other")
+            name: source(folder, f"contamination.sets.{name}") for name in ("own", "other")
         }
     if "mixture" in settings:
         weights = {"books": 2.0, "notes": 0.5}
-        others = {one: source(folder, f"mixture.others.{one}") | {"weight": weight} for one, weight in weights.items()}
+        others = {
+            name: source(folder, f"mixture.others.{name}") | {"weight": weight} for name, weight in weights.items()
+        }
         settings["mixture"]["others"] = others
     return FilterConfig.model_validate(settings)
 
@@ -91,7 +93,7 @@ def test_parity_of_shards_of_any_size(name: str, tmp_path: Path, monkeypatch: py
     report = filter_text(in_shards(tmp_path / "raw", 10**6, monkeypatch), tmp_path / "whole", config, seed=1)
     left = list(read_documents(tmp_path / "whole" / "all"))
     assert report["went"] or name == "mixture"
-    assert report["size"]["left"]["words"] == sum(one.words for one in left)
+    assert report["size"]["left"]["words"] == sum(item.words for item in left)
     if name == "contamination":
         assert report["contamination"]["ngrams_too_common"]
     small = in_shards(tmp_path / "small", 1500, monkeypatch)

@@ -44,8 +44,8 @@ def documents(lines: Iterable[str]) -> list[Document]:
 
 
 def raw(folder: Path, **splits: list[Document]) -> Path:
-    for split, found in splits.items():
-        write_documents(folder / split, found)
+    for split, result in splits.items():
+        write_documents(folder / split, result)
     return folder
 
 
@@ -97,11 +97,11 @@ def test_golden_epochs_of_gpt3() -> None:
     """Table 2.2, in billions of tokens; the paper's weights are rounded, so are the epochs that follow."""
     sizes = {"crawl": (410, 60), "webtext2": (19, 22), "books1": (12, 8), "books2": (55, 8), "wikipedia": (3, 3)}
     corpora = {name: Corpus(lambda: iter(()), words, weight) for name, (words, weight) in sizes.items()}
-    found = epochs(corpora, 300)
+    result = epochs(corpora, 300)
     assert sum(shares({name: corpus.weight for name, corpus in corpora.items()}).values()) == pytest.approx(1)
     # the weights add up to 101 %: 60 / 101 · 300 / 410 = 0.435, the paper says 0.44
     expected = {"crawl": 0.435, "webtext2": 3.439, "books1": 1.980, "books2": 0.432, "wikipedia": 2.970}
-    assert found == pytest.approx(expected, abs=1e-3)
+    assert result == pytest.approx(expected, abs=1e-3)
 
 
 def test_the_quality_model_tells_bad_from_good_and_no_order_matters() -> None:
@@ -153,30 +153,30 @@ def test_characters_show_noise_that_single_words_do_not() -> None:
 
 def test_a_sample_is_the_same_in_every_order() -> None:
     fractions = {f"text {number}": hash_fraction(["sample", f"text {number}"], 1) for number in range(50)}
-    found, reverse = (sample_halves(order, 7, 1) for order in (list(fractions), list(fractions)[::-1]))
-    assert found == reverse and all(half == sorted(half, key=fractions.__getitem__) for half in found)
-    one, two = sample_halves(fractions, 50, 1)
-    assert {*one} | {*two} == {*fractions} and not {*one} & {*two}
-    assert found == [one[:7], two[:7]]
+    result, reverse = (sample_halves(order, 7, 1) for order in (list(fractions), list(fractions)[::-1]))
+    assert result == reverse and all(half == sorted(half, key=fractions.__getitem__) for half in result)
+    item, two = sample_halves(fractions, 50, 1)
+    assert {*item} | {*two} == {*fractions} and not {*item} & {*two}
+    assert result == [item[:7], two[:7]]
 
 
 class Searched:
     """Documents that were searched for the n-grams of one test set."""
 
-    def __init__(self, settings: dict[str, Any], lines: list[str], found: list[Document]) -> None:
+    def __init__(self, settings: dict[str, Any], lines: list[str], result: list[Document]) -> None:
         self.settings = ContaminationSettings.model_validate(settings)
         self.held_out, self.common = HeldOutNGrams(self.settings.ngram_words), Counter[str]()
         self.held_out.add_set("set", lines, self.settings.min_words)
-        self.counts = self.held_out.count_documents(found)
+        self.counts = self.held_out.count_documents(result)
 
-    def clean(self, found: list[Document]) -> list[tuple[Document | None, list[str]]]:
-        return remove_contaminated(found, self.held_out, self.counts, self.settings, self.common)
+    def clean(self, result: list[Document]) -> list[tuple[Document | None, list[str]]]:
+        return remove_contaminated(result, self.held_out, self.counts, self.settings, self.common)
 
     def report(self) -> ContaminationReport:
         return contamination_report(self.held_out, self.counts, self.settings, self.common)
 
 
-def test_golden_ngrams_are_taken_out_by_line_and_by_document() -> None:
+def test_golden_ngrams_are_removed_by_line_and_by_document() -> None:
     """n = 3: of the set's line `a b c d` the n-grams are `a b c` and `b c d`."""
     text = Document(["x y z", "w B, c D. v", "a b d c"], [-1.0, -2.0, None])
     by_line = Searched({"ngram_words": 3, "min_words": 1}, ["A b c d!"], [text])
@@ -190,10 +190,10 @@ def test_golden_ngrams_are_taken_out_by_line_and_by_document() -> None:
 
 def test_golden_ngrams_of_more_than_k_documents_are_left_alone() -> None:
     """`a b c` stands in three documents (twice in one of them), `b c d` in two: k = 2 keeps the former."""
-    found = documents(["a b c a b c", "a b c d", "z a b c d"])
-    contamination = Searched({"ngram_words": 3, "max_documents": 2}, ["a b c d"], found)
-    cleaned = [document for document, _ in contamination.clean(found)]
-    assert cleaned == [found[0], None, None]
+    result = documents(["a b c a b c", "a b c d", "z a b c d"])
+    contamination = Searched({"ngram_words": 3, "max_documents": 2}, ["a b c d"], result)
+    cleaned = [document for document, _ in contamination.clean(result)]
+    assert cleaned == [result[0], None, None]
     report = contamination.report()
     assert report["ngrams_too_common"] == 1 and "a b c a b c" in report["too_common_in"]
 
@@ -207,9 +207,9 @@ def test_a_document_that_would_lose_too_many_lines_goes_whole() -> None:
 
 
 def test_short_lines_of_a_set_are_looked_for_whole_and_shorter_ones_not() -> None:
-    found = documents(["Rain falls again today.", "rain falls again today and tomorrow", "yes yes"])
-    contamination = Searched({"min_words": 4}, ["rain falls again today", "yes yes"], found)
-    assert [document for document, _ in contamination.clean(found)] == [None, *found[1:]]
+    result = documents(["Rain falls again today.", "rain falls again today and tomorrow", "yes yes"])
+    contamination = Searched({"min_words": 4}, ["rain falls again today", "yes yes"], result)
+    assert [document for document, _ in contamination.clean(result)] == [None, *result[1:]]
     assert normalize("“Don't”, he — said!") == "dont he said"
     assert normalize("ሰላም፡ለዓለም፡፡") == "ሰላም ለዓለም"
 
@@ -220,13 +220,13 @@ def test_golden_mixture_takes_its_epochs_evenly() -> None:
     corpora = {"small": Corpus(lambda: iter(small), 100, 1.0), "large": Corpus(lambda: iter(large), 400, 1.0)}
     times = epochs(corpora)
     assert times == {"small": 2.5, "large": 0.625}
-    found = list(mixed(corpora, times, seed=1))
-    assert found == list(mixed(corpora, times, seed=1)) != list(mixed(corpora, times, seed=2))
-    often = Counter(document.text for name, document in found if name == "small")
+    result = list(mixed(corpora, times, seed=1))
+    assert result == list(mixed(corpora, times, seed=1)) != list(mixed(corpora, times, seed=2))
+    often = Counter(document.text for name, document in result if name == "small")
     assert set(often.values()) <= {2, 3} and len(often) == 10
-    drawn = [document for name, document in found if name == "large"]
+    drawn = [document for name, document in result if name == "large"]
     assert len({document.text for document in drawn}) == len(drawn) and 15 <= len(drawn) <= 35
-    first_half = [name for name, _ in found[: len(found) // 2]]
+    first_half = [name for name, _ in result[: len(result) // 2]]
     assert 0.3 < first_half.count("small") / len(first_half) < 0.7  # interleaved, not one after the other
 
 
@@ -244,7 +244,7 @@ def test_each_part_alone_and_what_the_report_says(tmp_path: Path) -> None:
     near = [clean[0], clean[0] + " again", clean[0], *clean[1:]]
     long = [" ".join([text, *GOOD, *BAD]) for text in near]
     report, out = run(tmp_path / "near", {"duplicates": {"near": "documents"}}, all=documents(long))
-    kinds = {reason: one["count"] for reason, one in report["went"].items()}
+    kinds = {reason: item["count"] for reason, item in report["went"].items()}
     assert kinds["duplicate_document"] == 1 and kinds["near_duplicate_document"] >= 1
     assert lines_of(out / "all")[0] == long[0]
 
@@ -278,8 +278,8 @@ def test_all_parts_together_leave_held_out_tables_alone_and_give_the_same_bytes(
     settings = everything(tmp_path)
     outs = [run(tmp_path / name, settings, **splits)[1] for name in ("one", "two")]
     for split in splits:
-        one, two = (sorted((out / split).iterdir()) for out in outs)
-        assert [file.read_bytes() for file in one] == [file.read_bytes() for file in two]
+        item, two = (sorted((out / split).iterdir()) for out in outs)
+        assert [file.read_bytes() for file in item] == [file.read_bytes() for file in two]
     assert lines_of(outs[0] / "test") == lines_of(tmp_path / "one" / "raw" / "test")
     trained = lines_of(outs[0] / "train")
     assert not {*trained} & {*lines_of(outs[0] / "test")}

@@ -65,7 +65,7 @@ def test_fuzz_corpus_files(tmp_path: Path, name: str, data: st.DataObject) -> No
         '"text"',
     ],
 )
-def test_rows_that_are_no_text_are_told_by_their_line(tmp_path: Path, line: str) -> None:
+def test_rows_that_are_no_text_are_reported_by_their_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"text": "good"}\n' + line + "\n")
     if "u0000" in line:

@@ -59,7 +59,7 @@ def test_a_dialogue_of_sharegpt_in_another_encoding(tmp_path: Path) -> None:
     (tmp_path / "mine" / "b.json").write_text("[]")
     (tmp_path / "mine" / "c.jsonl").touch()
     report = read_instructions(InstructionSource(path=str(tmp_path / "mine"), encoding="gb18030"), tmp_path / "out")
-    assert report["files"] == 1 and [one["why"] for one in report["skipped"]] == ["it is empty"] * 2
+    assert report["files"] == 1 and [item["why"] for item in report["skipped"]] == ["it is empty"] * 2
     first, second = read_dialogues(tmp_path / "out" / "all.parquet")
     assert [role for role, _ in first.messages] == ["system", "user", "assistant", "user", "assistant"]
     assert first.response == "桃。" and second.prompt[0].text == "one\ntwo"
@@ -138,7 +138,7 @@ def test_bad_records_are_refused_with_their_line(row: Any, message: str, tmp_pat
 def test_dialogues_that_cannot_be_learnt_from_are_left_out_and_counted(tmp_path: Path) -> None:
     gpt, human = {"from": "gpt", "value": "A pear."}, {"from": "human", "value": "Name a fruit."}
     turns = [[human, gpt], [gpt], [gpt, human], [human, human, gpt], [human, gpt | {"value": " "}], [human], []]
-    rows = [*({"conversations": one} for one in turns), {"conversations": [human, human, gpt]}]
+    rows = [*({"conversations": item} for item in turns), {"conversations": [human, human, gpt]}]
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "a.json").write_text(json.dumps(rows))
@@ -195,9 +195,9 @@ def test_a_folder_with_splits_and_unseen_kinds(tmp_path: Path) -> None:
     facts = read_instructions(source, tmp_path / "out")
     assert facts["splits"] == {"unseen": {"dialogues": 1}, "train": {"dialogues": 2}, "test": {"dialogues": 1}}
     assert facts["files"] == 2
-    assert [one["file"] for one in facts["skipped"]] == ["notes.txt"]
-    assert [one.kind for one in read_dialogues(tmp_path / "out" / "train.parquet")] == ["add", "add"]
-    assert [one.prompt[0].text for one in read_dialogues(tmp_path / "out" / "unseen.parquet")] == ["p2"]
+    assert [item["file"] for item in facts["skipped"]] == ["notes.txt"]
+    assert [dialogue.kind for dialogue in read_dialogues(tmp_path / "out" / "train.parquet")] == ["add", "add"]
+    assert [dialogue.prompt[0].text for dialogue in read_dialogues(tmp_path / "out" / "unseen.parquet")] == ["p2"]
     with pytest.raises(InputError, match="no dialogue that is not unseen"):
         read_instructions(source.model_copy(update={"unseen": ["add"]}), tmp_path / "out")
 
@@ -234,7 +234,7 @@ def test_real_preferences(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"item 123: chosen and rejected are equal"):
         read_instructions(source, tmp_path / "out")
     read_instructions(source.model_copy(update={"equal_answers": "keep_one"}), tmp_path / "out")
-    assert sum(one.rejected is not None for one in read_dialogues(tmp_path / "out" / "all.parquet")) == 1094
+    assert sum(dialogue.rejected is not None for dialogue in read_dialogues(tmp_path / "out" / "all.parquet")) == 1094
 
 
 @pytest.mark.real

@@ -22,7 +22,7 @@ TREES = "(4 (2 a) (4 (3 lovely) (2 film)))\n(0 (2 so) (0 dull))\n"
 
 def read(folder: Path, split: str = "all", **settings: object) -> list[Example]:
     """Without their ids."""
-    return [one._replace(id="") for one in read_with_ids(folder, split, **settings)]
+    return [with_id._replace(id="") for with_id in read_with_ids(folder, split, **settings)]
 
 
 def read_with_ids(folder: Path, split: str = "all", **settings: object) -> list[Example]:
@@ -60,29 +60,29 @@ def test_tables_rows_and_folders_give_the_same_examples(folder: Path) -> None:
     for name in "abcde":
         where = folder / "e" if name == "e" else folder
         files = "**/*" if name == "e" else f"{name}.*"
-        found = read(where, files=files)
-        assert {(one.text, one.label) for one in found} == wanted, name
-        assert all(one.second is None and one.tree is None and one.heads is None for one in found)
+        result = read(where, files=files)
+        assert {(item.text, item.label) for item in result} == wanted, name
+        assert all(item.second is None and item.tree is None and item.heads is None for item in result)
 
 
 def test_the_shipped_settings_read_ones_own_files(folder: Path) -> None:
     (folder / "mine.csv").write_text("text,label\ngood,1\nbad,0\n")
-    assert [(one.text, one.label) for one in read(folder, **shipped("text"))] == [("good", "1"), ("bad", "0")]
+    assert [(item.text, item.label) for item in read(folder, **shipped("text"))] == [("good", "1"), ("bad", "0")]
     (folder / "mine.csv").write_text("premise,hypothesis,label\na b,a,yes\na b,c,no\n")
     pairs = read(folder, **shipped("text") | shipped("pairs"))
-    assert [(one.text, one.second, one.label) for one in pairs] == [("a b", "a", "yes"), ("a b", "c", "no")]
+    assert [(pair.text, pair.second, pair.label) for pair in pairs] == [("a b", "a", "yes"), ("a b", "c", "no")]
 
 
 def test_names_in_another_case_and_other_delimiters(folder: Path) -> None:
     wanted = [("so, so", "1"), ("bad", "0")]
     (folder / "a.csv").write_text('Text;Label \n"so, so";1\nbad;0\n')
-    assert [(one.text, one.label) for one in read(folder, **shipped("text") | {"delimiter": ";"})] == wanted
+    assert [(item.text, item.label) for item in read(folder, **shipped("text") | {"delimiter": ";"})] == wanted
     (folder / "a.csv").write_text('TEXT,label,Label,Text\nx,"1",9,"so, so"\nx,0,9,bad\n')
-    assert [(one.text, one.label) for one in read(folder, text="Text")] == wanted
+    assert [(item.text, item.label) for item in read(folder, text="Text")] == wanted
     (folder / "a.jsonl").write_text('{"Text": "so, so", "LABEL": 1}\n{"text": "bad", "Text": "no", "label": "0"}\n')
-    assert [(one.text, one.label) for one in read(folder, files="*.jsonl")] == wanted
+    assert [(item.text, item.label) for item in read(folder, files="*.jsonl")] == wanted
     tables.write_table(folder / "a.parquet", pa.table({"TEXT": ["so, so", "bad"], "Label": [1, 0], "id": [7, 8]}))
-    assert [(one.text, one.label) for one in read(folder, files="*.parquet")] == wanted
+    assert [(item.text, item.label) for item in read(folder, files="*.parquet")] == wanted
     refuses_only(
         folder, r"a\.parquet: has no column 'body'; its columns are TEXT, Label, id", files="*.parquet", text="body"
     )
@@ -105,29 +105,29 @@ def test_empty_files_among_others_are_left_out_and_named(folder: Path) -> None:
 
 def test_columns_by_number_have_no_first_line_of_names(folder: Path) -> None:
     (folder / "a.tsv").write_text('1\tx\t"so good\n0\ty\tbad\n')
-    assert [(one.text, one.label) for one in read(folder, text=2, label=0)] == [('"so good', "1"), ("bad", "0")]
+    assert [(item.text, item.label) for item in read(folder, text=2, label=0)] == [('"so good', "1"), ("bad", "0")]
 
 
 def test_a_cell_of_a_csv_may_have_several_lines(folder: Path) -> None:
     (folder / "a.csv").write_text('text,label\n"one\ntwo",a\nthree,b\n,\n"",c\n')
     refuses(folder, r"a\.csv:6: an empty text")
     (folder / "a.csv").write_text('text,label\n"one\ntwo",a\nthree,b\n')
-    assert [one.text for one in read(folder)] == ["one two", "three"]
+    assert [item.text for item in read(folder)] == ["one two", "three"]
 
 
 def test_labels_that_are_numbers(folder: Path) -> None:
     (folder / "a.jsonl").write_text('{"text": "good", "label": 1}\n{"text": "bad", "label": 0}\n')
-    assert [one.label for one in read(folder)] == ["1", "0"]
+    assert [item.label for item in read(folder)] == ["1", "0"]
     tables.write_table(folder / "a.jsonl.parquet", pa.table({"text": ["x"], "label": [3]}))
-    assert [one.label for one in read(folder, files="*.parquet")] == ["3"]
+    assert [item.label for item in read(folder, files="*.parquet")] == ["3"]
 
 
 def test_folders_in_another_encoding(folder: Path) -> None:
     for label, text in (("pos", "très bien\n"), ("neg", "mauvais\n")):
         (folder / label).mkdir()
         (folder / label / "1.txt").write_bytes(text.encode("latin-1"))
-    found = read(folder, files="**/*", encoding="latin-1", rename={"pos": "good"})
-    assert [(one.text, one.label) for one in found] == [("mauvais", "neg"), ("très bien", "good")]
+    result = read(folder, files="**/*", encoding="latin-1", rename={"pos": "good"})
+    assert [(item.text, item.label) for item in result] == [("mauvais", "neg"), ("très bien", "good")]
     refuses_only(folder, r"pos/1\.txt:1: invalid UTF-8 \(byte 0xe8 at column 3\)", files="**/*")
 
 
@@ -151,8 +151,8 @@ def test_whole_files_of_folders(folder: Path) -> None:
 def test_coarse_labels(folder: Path) -> None:
     (folder / "a.tsv").write_text("DESC:manner\tHow did it go ?\nNUM:count\tHow many ?\n")
     fine = read(folder, label=0, text=1)
-    assert [one.label for one in fine] == ["DESC:manner", "NUM:count"] and fine[0].text == "How did it go ?"
-    assert [one.label for one in read(folder, label=0, text=1, label_before=":")] == ["DESC", "NUM"]
+    assert [item.label for item in fine] == ["DESC:manner", "NUM:count"] and fine[0].text == "How did it go ?"
+    assert [item.label for item in read(folder, label=0, text=1, label_before=":")] == ["DESC", "NUM"]
 
 
 # ---- trees
@@ -160,16 +160,16 @@ def test_coarse_labels(folder: Path) -> None:
 
 def test_trees_have_the_label_of_their_root(folder: Path) -> None:
     (folder / "a.txt").write_text(TREES)
-    one, two = read(folder, layout="trees")
-    assert (one.text, one.label, one.tree) == ("a lovely film", "4", "(4 (2 a) (4 (3 lovely) (2 film)))")
+    item, two = read(folder, layout="trees")
+    assert (item.text, item.label, item.tree) == ("a lovely film", "4", "(4 (2 a) (4 (3 lovely) (2 film)))")
     assert (two.text, two.label) == ("so dull", "0")
 
 
 def test_labels_that_are_renamed_to_nothing_are_left_out(folder: Path) -> None:
     (folder / "a.txt").write_text(TREES + "(2 (2 a) (2 film))\n")
     names = {"0": "bad", "1": "bad", "2": None, "3": "good", "4": "good"}
-    one, two = read(folder, layout="trees", rename=names)
-    assert one.tree == "(good (a) (good (good lovely) (film)))" and two.tree == "(bad (so) (bad dull))"
+    item, two = read(folder, layout="trees", rename=names)
+    assert item.tree == "(good (a) (good (good lovely) (film)))" and two.tree == "(bad (so) (bad dull))"
 
 
 def test_each_different_phrase_of_training_trees_on_request(folder: Path) -> None:
@@ -177,9 +177,9 @@ def test_each_different_phrase_of_training_trees_on_request(folder: Path) -> Non
     (folder / "dev.txt").write_text(TREES)
     files = {"train": "train*", "validation": "dev*"}
     train = read(folder, "train", layout="trees", files=files, phrases=True)
-    found = [(one.text, one.label) for one in train]
-    assert found[0] == ("a lovely film", "4") and len(found) == len(set(found)) == 8
-    assert ("lovely film", "4") in found and ("so", "2") in found
+    result = [(item.text, item.label) for item in train]
+    assert result[0] == ("a lovely film", "4") and len(result) == len(set(result)) == 8
+    assert ("lovely film", "4") in result and ("so", "2") in result
     assert len(read_labelled(folder.parent / "raw" / "validation.parquet")) == 2
     refuses_only(folder, "phrases: true needs splits", layout="trees", files="train*", phrases=True)
 
@@ -188,7 +188,7 @@ def test_penn_trees_over_several_lines(folder: Path) -> None:
     (folder / "a.mrg").write_text(
         "(S (NP (DT the)\n       (NN film))\n   (VP (VBD won)))\n\n(SQ (VBD did)\n  (PRP it))\n"
     )
-    assert [(one.text, one.label) for one in read(folder)] == [("the film won", "S"), ("did it", "SQ")]
+    assert [(item.text, item.label) for item in read(folder)] == [("the film won", "S"), ("did it", "SQ")]
 
 
 def test_words_with_a_space_inside_stay_one_word(folder: Path) -> None:
@@ -221,9 +221,9 @@ def test_folds_are_the_same_size_for_each_label_and_share_no_example(folder: Pat
     for fold in range(5):
         test = read(folder, "test", folds=5, fold=fold)
         train = read_labelled(folder.parent / "raw" / "train.parquet")
-        assert [one.label for one in test].count("b") == 2 and len(test) == 6 and len(train) == 24
-        assert not {one.text for one in test} & {one.text for one in train}
-        seen += [one.text for one in test]
+        assert [item.label for item in test].count("b") == 2 and len(test) == 6 and len(train) == 24
+        assert not {item.text for item in test} & {item.text for item in train}
+        seen += [item.text for item in test]
     assert sorted(seen) == sorted(line.partition("\t")[0] for line in lines)
     by_hash = [len(read(folder, "test", folds=3, fold=fold, fold_by="hash")) for fold in range(3)]
     assert sum(by_hash) == 30 and min(by_hash) > 0
@@ -263,7 +263,7 @@ def test_a_row_is_named_by_its_id_or_by_file_and_line(name: str, folder: Path) -
     file, content, settings, ids = IDS[name]
     (folder / file).parent.mkdir(exist_ok=True)
     (folder / file).write_text(content)
-    assert [one.id for one in read_with_ids(folder, files="**/*", **settings)] == ids
+    assert [with_id.id for with_id in read_with_ids(folder, files="**/*", **settings)] == ids
 
 
 def test_ids_where_there_are_none_are_refused(folder: Path) -> None:

@@ -57,10 +57,10 @@ def test_words_are_cut_as_morfessor_cuts_them(tmp_path: Path, monkeypatch: pytes
 def test_few_pieces_are_the_most_frequent_and_what_is_new_is_spelled() -> None:
     pytest.importorskip("morfessor")
     text = [*lines(), "x" * 70, "a▁b"]
-    one, same = (train_tokenizer(text, TokenizerConfig(kind="morphemes", vocab_size=30)) for _ in range(2))
-    assert one.vocab_size == 30 and one.same_as(same)
-    assert {"ni", "mme", "▁."} <= {one.name(token) for token in one.ordinary}
-    assert names(one, "mukkaΩ") == ["▁", "m", "u", "k", "k", "a", "<unk>"]
+    item, same = (train_tokenizer(text, TokenizerConfig(kind="morphemes", vocab_size=30)) for _ in range(2))
+    assert item.vocab_size == 30 and item.same_as(same)
+    assert {"ni", "mme", "▁."} <= {item.name(token) for token in item.ordinary}
+    assert names(item, "mukkaΩ") == ["▁", "m", "u", "k", "k", "a", "<unk>"]
     with pytest.raises(InputError, match=r"vocab_size: 9 is less than the \d+ tokens"):
         train_tokenizer(text, TokenizerConfig(kind="morphemes", vocab_size=9))
     with pytest.raises(InputError, match="no word of at most 60 characters occurs 9 times"):

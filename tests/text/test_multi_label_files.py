@@ -23,7 +23,7 @@ WANTED = [Example("t0", labels=("animals", "food")), Example("t1", labels=()), E
 
 def read(folder: Path, split: str = "all", **settings: object) -> list[Example]:
     read_labels(LabelledSource.model_validate({"path": str(folder), **settings}), folder.parent / "raw")
-    return [one._replace(id="") for one in read_labelled(folder.parent / "raw" / f"{split}.parquet")]
+    return [item._replace(id="") for item in read_labelled(folder.parent / "raw" / f"{split}.parquet")]
 
 
 @pytest.fixture
@@ -33,24 +33,24 @@ def folder(tmp_path: Path) -> Path:
 
 
 def rows(sets: list[object]) -> str:
-    return "".join(f"{json.dumps({'text': f't{n}', 'label': one})}\n" for n, one in enumerate(sets))
+    return "".join(f"{json.dumps({'text': f't{n}', 'label': item})}\n" for n, item in enumerate(sets))
 
 
 def test_lists_and_separators_give_the_same_sets(folder: Path) -> None:
-    (folder / "a.jsonl").write_text(rows([list(one) for one in SETS]))
+    (folder / "a.jsonl").write_text(rows([list(item) for item in SETS]))
     assert read(folder, multi_label="list") == WANTED
-    (folder / "a.jsonl").write_text(rows([" | ".join(one) for one in SETS]))
+    (folder / "a.jsonl").write_text(rows([" | ".join(item) for item in SETS]))
     assert read(folder, multi_label="|") == WANTED
     (folder / "a.jsonl").unlink()
-    (folder / "a.csv").write_text("text,label\n" + "".join(f"t{n},{'; '.join(one)}\n" for n, one in enumerate(SETS)))
+    (folder / "a.csv").write_text("text,label\n" + "".join(f"t{n},{'; '.join(item)}\n" for n, item in enumerate(SETS)))
     assert read(folder, multi_label=";") == WANTED
     (folder / "a.csv").unlink()
-    table = pa.table({"text": ["t0", "t1", "t2"], "label": [list(one) for one in SETS]})
+    table = pa.table({"text": ["t0", "t1", "t2"], "label": [list(item) for item in SETS]})
     write_table(folder / "a.parquet", table)
     assert read(folder, multi_label="list") == WANTED
     renamed = read(folder, multi_label="list", rename={"food": "meal", "work": None})
-    assert [one.labels for one in renamed] == [("animals", "meal"), (), ()]
-    assert [one.truth for one in renamed] == ["animals, meal", "(none)", "(none)"]
+    assert [item.labels for item in renamed] == [("animals", "meal"), (), ()]
+    assert [item.truth for item in renamed] == ["animals, meal", "(none)", "(none)"]
 
 
 def test_labels_twice_numbers_and_pairs(folder: Path) -> None:
@@ -105,10 +105,10 @@ def test_splits_are_stratified_by_the_rarest_label(tmp_path: Path) -> None:
     }
     assert [report["splits"][split]["examples"] for split in ("train", "validation", "test")] == [280, 40, 80]
     assert label_names(tmp_path / "clean") == ["a", "b"] and report["several_labels"]["texts"] == 0
-    found = [
-        one for split in ("train", "validation", "test") for one in read_labelled(tmp_path / f"clean/{split}.parquet")
+    result = [
+        item for split in ("train", "validation", "test") for item in read_labelled(tmp_path / f"clean/{split}.parquet")
     ]
-    assert {one.text: one.labels for one in found} == {row["text"]: tuple(row["labels"]) for row in raw}
+    assert {item.text: item.labels for item in result} == {row["text"]: tuple(row["labels"]) for row in raw}
     folds = Folds.read(tmp_path / "clean", read_labelled, Example.dealt_by, 4)
     assert sorted(set(folds.fold.tolist())) == [1, 2, 3, 4]
 

@@ -54,7 +54,7 @@ SCRIPTS = {
 FORMS = [*SCRIPTS.values(), *(unicodedata.normalize("NFD", text) for text in SCRIPTS.values())]
 NEWER = {0x32FF, 0xA7F2, 0xA7F3, 0xA7F4, 0xAB69}  # younger than the library's tables of NFKC
 ALL = [chr(point) for point in range(sys.maxunicode + 1) if unicodedata.category(chr(point)) not in ("Cs", "Cn", "Co")]
-OLDER = [one for one in ALL if ord(one) < 0x10000 and ord(one) not in NEWER]
+OLDER = [item for item in ALL if ord(item) < 0x10000 and ord(item) not in NEWER]
 
 
 @pytest.mark.parametrize("name", [name for name in STEPS if name not in HAN])
@@ -62,7 +62,7 @@ def test_python_and_the_library_write_every_character_alike(name: str) -> None:
     step, characters = Normalisation((name,)), OLDER if name.startswith("NFKC") else ALL
     library, beside = step.normalizer(), "'" if name == "apostrophe" else "x"
     blocks = [
-        "".join(f"{beside}{one}{beside} " for one in characters[start : start + 100])
+        "".join(f"{beside}{character}{beside} " for character in characters[start : start + 100])
         for start in range(0, len(characters), 100)
     ]
     for text in (*FORMS, *blocks):
@@ -73,10 +73,10 @@ def test_python_and_the_library_write_every_character_alike(name: str) -> None:
 @pytest.mark.parametrize("form", ["NFC", "NFKC"])
 @pytest.mark.parametrize("text", FORMS, ids=ascii)
 def test_forms_are_unicode_s_but_thai_and_lao_vowels_stay_whole(form: Any, text: str) -> None:
-    found = Normalisation((form,)).normalise(text)
-    whole = found.replace("\u0e33", "\u0e4d\u0e32").replace("\u0eb3", "\u0ecd\u0eb2") if form != "NFC" else found
+    result = Normalisation((form,)).normalise(text)
+    whole = result.replace("\u0e33", "\u0e4d\u0e32").replace("\u0eb3", "\u0ecd\u0eb2") if form != "NFC" else result
     assert whole == unicodedata.normalize(form.removesuffix("_letters"), text)
-    assert Normalisation((form,)).normalise(unicodedata.normalize("NFD", text)) == found
+    assert Normalisation((form,)).normalise(unicodedata.normalize("NFD", text)) == result
 
 
 def test_golden_thai_and_lao_vowels() -> None:
@@ -237,15 +237,15 @@ def test_golden_what_an_apostrophe_is(name: str) -> None:
 @pytest.mark.parametrize(
     "file",
     ["wikitext-2/train.txt.gz", "tatoeba-en-fr/fra.txt.gz", "tinyshakespeare/input.txt.gz", "trec-qc/train.txt.gz"]
-    + [f"mr/rt-polarity.{one}.gz" for one in ("neg", "pos")],
+    + [f"mr/rt-polarity.{name}.gz" for name in ("neg", "pos")],
 )
 def test_public_english_and_french_is_written_as_before(file: str) -> None:
     lines = gzip.decompress(real(file).read_bytes()).decode(errors="replace").split("\n")
     for side in (
         zip(*(line.split("\t")[:2] for line in lines if "\t" in line), strict=True) if "fra" in file else [lines]
     ):
-        _, found = found_conventions(side, StepsConfig(), "auto", None)
-        assert found.steps == ["invisible", "NFC"]
+        _, result = found_conventions(side, StepsConfig(), "auto", None)
+        assert result.steps == ["invisible", "NFC"]
 
 
 PERSIAN = ["پسرک کتابی می‌خواند.", "کشاورز یک سیب دارد."]
@@ -279,7 +279,7 @@ def test_arabic_letters_become_persian_where_the_text_is(lines: list[str], langu
         assert note == "1 of 1 lines was normalised as the training text was (persian)"
 
 
-def test_chinese_characters_need_a_library_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chinese_characters_need_a_library_that_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(ValidationError, match=r"han: simplified needs .* pip install 'langladder\[chinese\]'"):
         StepsConfig(han="simplified")
@@ -381,7 +381,7 @@ def test_a_tokenizer_encodes_as_its_training_text_was_written(kind: Any, tmp_pat
             assert again.encode_with_spans(query)[0].tolist() == wanted
 
 
-def test_golden_places_are_those_of_the_text_that_was_asked() -> None:
+def test_golden_places_are_those_of_the_text_that_was_requested() -> None:
     tokenizer = train_tokenizer(["büyük ev"] * 3, TokenizerConfig(vocab_size=300), Normalisation(("invisible", "NFC")))
     query = "bu\u0308yu\u0308k\u00ad ev"
     ids, spans = tokenizer.encode_with_spans(query)

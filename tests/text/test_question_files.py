@@ -54,7 +54,7 @@ def squad(rows: list[dict[str, Any]]) -> str:
                 {
                     "id": str(number),
                     "question": row["question"],
-                    "answers": [{"text": one["text"], "answer_start": one["start"]} for one in row["answers"]],
+                    "answers": [{"text": answer["text"], "answer_start": answer["start"]} for answer in row["answers"]],
                 }
             ],
         }
@@ -70,29 +70,29 @@ def test_both_forms_give_the_same_questions_and_paragraphs_stand_in_one_split(fo
     (folder / "rows.jsonl.gz").unlink()
     (folder / "squad.json").write_text(squad(MORE))
     second = read(folder)
-    contexts = [{one.context for one in second[split]} for split in SPLITS]
+    contexts = [{item.context for item in second[split]} for split in SPLITS]
     assert min(map(len, contexts)) >= 1 and sum(map(len, contexts)) == 30
     for split in SPLITS:
-        assert {one._replace(id="") for one in second[split]} == set(first[split])
-    assert {one.gold()[0] for one in second["train"]} == {"paris"}
+        assert {item._replace(id="") for item in second[split]} == set(first[split])
+    assert {item.gold()[0] for item in second["train"]} == {"paris"}
 
 
 def test_own_splits_and_what_of_them_is_held_out(folder: Path) -> None:
     (folder / "train.jsonl").write_text(lines([*MORE, GOOD]))
     (folder / "dev.jsonl").write_text(lines([GOOD | {"question": "who ?", "answers": []}]))
-    found = read(folder, files={"train": "train*", "validation": "dev*"})
-    assert found["validation"] == [Question(GOOD["context"], "who ?")]  # type: ignore[arg-type]
-    assert all(one.context != GOOD["context"] for one in found["train"])  # it is a held-out paragraph
-    assert found["test"] and len(found["train"]) + len(found["test"]) == 30
+    result = read(folder, files={"train": "train*", "validation": "dev*"})
+    assert result["validation"] == [Question(GOOD["context"], "who ?")]  # type: ignore[arg-type]
+    assert all(item.context != GOOD["context"] for item in result["train"])  # it is a held-out paragraph
+    assert result["test"] and len(result["train"]) + len(result["test"]) == 30
 
 
 def test_empty_files_and_another_encoding(folder: Path) -> None:
     row = {"context": "安娜 住在 巴黎 。", "question": "哪里 ?", "answers": [{"text": "巴黎", "start": 6}]}
-    text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in [*MORE, row])
+    text = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in [*MORE, row])
     (folder / "a.jsonl").write_bytes(text.encode("gb18030"))
     (folder / "b.json").touch()
-    found = read(folder, encoding="gb18030")
-    assert row["context"] in {one.context for split in found.values() for one in split}
+    result = read(folder, encoding="gb18030")
+    assert row["context"] in {item.context for split in result.values() for item in split}
     with pytest.raises(InputError, match=r"a\.jsonl:31: invalid UTF-8 .*set encoding: gb18030"):
         read(folder)
     (folder / "a.jsonl").write_text("")
@@ -105,10 +105,12 @@ def test_forms_of_answers(folder: Path) -> None:
     impossible = GOOD | {"question": "what ?", "is_impossible": True, "answers": [{"text": "no", "start": 0}]}
     options = GOOD | {"question": "or ?", "options": ["paris", "", "rome"], "id": 7}
     (folder / "a.jsonl").write_text(lines([*MORE, GOOD | {"answers": lists}, impossible, options]))
-    found = {one.question: one for split in read(folder).values() for one in split if one.context == GOOD["context"]}
-    assert found["where ?"].answers == (Answer("paris", 14), Answer("in paris", 11))
-    assert found["what ?"].answers == () and found["what ?"].gold() == [""]
-    assert found["or ?"].options == ("paris", "", "rome") and found["or ?"].id == "7"
+    result = {
+        item.question: item for split in read(folder).values() for item in split if item.context == GOOD["context"]
+    }
+    assert result["where ?"].answers == (Answer("paris", 14), Answer("in paris", 11))
+    assert result["what ?"].answers == () and result["what ?"].gold() == [""]
+    assert result["or ?"].options == ("paris", "", "rome") and result["or ?"].id == "7"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,7 @@ def test_what_is_wrong_is_named_with_file_and_line(folder: Path, row: Any, messa
     ],
     ids=range(7),
 )
-def test_what_is_wrong_in_squad_s_json_is_named_with_its_place(folder: Path, text: str, message: str) -> None:
+def test_what_is_wrong_in_squad_s_json_is_named_with_its_line(folder: Path, text: str, message: str) -> None:
     (folder / "a.json").write_text(text)
     with pytest.raises(InputError, match=message):
         read(folder)

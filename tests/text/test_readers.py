@@ -148,7 +148,7 @@ def test_a_bare_glob_takes_known_endings_and_names_the_rest(folder: Path) -> Non
     table = tables.read_table(folder.parent / "raw" / "all", shards.TEXT)
     assert sorted(table["text"].to_pylist()) == ["five", "four", "one", "three", "two"]
     assert report["files"] == 5 and report["skipped_files"] == 6
-    assert {one["file"]: one["why"] for one in report["skipped"]} == {
+    assert {item["file"]: item["why"] for item in report["skipped"]} == {
         ".hidden.txt": "hidden",
         "README.md": "a README",
         "deep/readme.txt": "a README",
@@ -244,7 +244,7 @@ def test_empty_files_among_others_are_left_out_and_named(folder: Path) -> None:
     (folder / "f.txt").write_text("two\n")
     report = read_text(TextSource(path=str(folder), documents="blank_line"), folder.parent / "raw")
     assert report["files"] == 2 and report["splits"]["all"] == {"documents": 2, "lines": 2}
-    assert {one["file"]: one["why"] for one in report["skipped"]} == dict.fromkeys(
+    assert {item["file"]: item["why"] for item in report["skipped"]} == dict.fromkeys(
         ("b.txt", "c.jsonl.gz", "d.parquet", "e.parquet"), "it is empty"
     )
     (folder / "train.txt").write_text("three\n")
@@ -299,7 +299,7 @@ def test_the_likely_encoding_is_named_and_read_when_it_is_set(
     assert read_pairs(pairs, encoding=encoding) == [("one", lines[1].replace("\u2028", " "))]
 
 
-def test_a_damaged_line_is_not_taken_for_another_encoding(folder: Path) -> None:
+def test_a_damaged_line_is_not_read_as_another_encoding(folder: Path) -> None:
     (folder / "a.txt").write_bytes("très bien\nété\n".encode() + b"caf\xe9\n")
     refuses(folder, r"a\.txt:3: invalid UTF-8 \(byte 0xe9 at column 4\); other lines are UTF-8, so fix this one")
     (folder / "a.txt").write_bytes(bytes(range(128, 256)))
@@ -350,14 +350,14 @@ def test_hub_rows_go_the_same_way_as_lines(tmp_path: Path, monkeypatch: pytest.M
 
 def test_parallel_layouts_agree(folder: Path) -> None:
     pairs = [("go .", "va !"), ("run !", "courez !")]
-    (folder / "a.tsv").write_text("".join(f"{one}\t{two}\tCC-BY\n" for one, two in pairs))
-    (folder / "b.en").write_text("".join(one + "\n" for one, _ in pairs))
+    (folder / "a.tsv").write_text("".join(f"{item}\t{two}\tCC-BY\n" for item, two in pairs))
+    (folder / "b.en").write_text("".join(item + "\n" for item, _ in pairs))
     (folder / "b.fr").write_text("".join(two + "\n" for _, two in pairs))
-    (folder / "c.jsonl").write_text("\n".join(json.dumps({"en": one, "fr": two}) for one, two in pairs))
+    (folder / "c.jsonl").write_text("\n".join(json.dumps({"en": item, "fr": two}) for item, two in pairs))
     assert read_pairs(folder, files="a.tsv") == pairs
     assert read_pairs(folder, files="b.en", target_files="b.fr", layout="two_files") == pairs
     assert read_pairs(folder, files="c*", layout="fields", fields=["en", "fr"]) == pairs
-    assert read_pairs(folder, files="a.tsv", swap=True) == [(two, one) for one, two in pairs]
+    assert read_pairs(folder, files="a.tsv", swap=True) == [(two, item) for item, two in pairs]
 
 
 def test_pairs_are_laid_out_as_their_names_say(folder: Path) -> None:
@@ -383,7 +383,7 @@ def test_pairs_are_laid_out_as_their_names_say(folder: Path) -> None:
     source = ParallelSource.model_validate(auto | {"path": str(folder)})
     report = read_parallel(source, folder.parent / "raw")
     assert report["aligned"] == ["b.en → b.fr", "c.en.txt.gz → c.fr.txt.gz"] and report["files"] == 7
-    assert {one["file"]: one["why"] for one in report["skipped"]} == {
+    assert {item["file"]: item["why"] for item in report["skipped"]} == {
         "README.md": "a README",
         "doc.pdf": "its ending, .pdf, is not known",
         "lone.de": "no file of the same name in another language",

@@ -48,18 +48,18 @@ def splits(folder: Path) -> list[list[Example]]:
 )
 def test_sentiment_trees(tmp_path: Path, name: str, counts: tuple[int, ...], labels: list[str]) -> None:
     folder = cleaned("labels", name, "sst-trees", tmp_path)
-    found = splits(folder)
-    assert tuple(map(len, found)) == counts and names_of(folder) == labels
-    for one in found[2]:
-        tree = read_tree(one)
-        assert tree.label[-1] == one.label and " ".join(tree.words) == one.text
+    result = splits(folder)
+    assert tuple(map(len, result)) == counts and names_of(folder) == labels
+    for item in result[2]:
+        tree = read_tree(item)
+        assert tree.label[-1] == item.label and " ".join(tree.words) == item.text
         assert set(tree.label) <= {None, *labels}
 
 
 @pytest.mark.long
 def test_web_text_with_parts_of_speech(tmp_path: Path) -> None:
     folder = cleaned("tags", "ud_ewt", "ud-ewt", tmp_path)
-    found = [read_tagged(folder / f"{split}.parquet") for split in SPLITS]
-    assert [len(split) for split in found] == [12544, 2001, 2077] and len(names_of(folder)) == 17
-    assert [sum(len(one.words) for one in split) for split in found] == [204577, 25147, 25094]
-    assert all(one.heads is not None and one.heads.count(0) == 1 for split in found for one in split)
+    tagged = [read_tagged(folder / f"{split}.parquet") for split in SPLITS]
+    assert [len(split) for split in tagged] == [12544, 2001, 2077] and len(names_of(folder)) == 17
+    assert [sum(len(item.words) for item in split) for split in tagged] == [204577, 25147, 25094]
+    assert all(item.heads is not None and item.heads.count(0) == 1 for split in tagged for item in split)

@@ -54,9 +54,9 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def same(make: Any, one: str, two: str, folder: Path) -> dict[str, Any]:
+def same(make: Any, item: str, two: str, folder: Path) -> dict[str, Any]:
     """What a reader makes of two places; both are one."""
-    reports = [make(path, folder / name) for name, path in (("here", one), ("there", two))]
+    reports = [make(path, folder / name) for name, path in (("here", item), ("there", two))]
     assert reports[0] == reports[1]
     assert files_in(folder / "here") == files_in(folder / "there") != {}
     return reports[0]
@@ -108,7 +108,7 @@ def test_the_web_gives_files_and_pages_of_links(corpus: Path, tmp_path: Path, pa
 
 
 @pytest.mark.parametrize("parts", [True, False])
-def test_a_connection_that_breaks_is_taken_up_where_it_broke(
+def test_a_connection_that_breaks_is_resumed_where_it_broke(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: bool
 ) -> None:
     monkeypatch.setattr(remote, "PAUSE", 0)
@@ -128,10 +128,10 @@ def test_a_big_file_is_not_fetched_whole(tmp_path: Path, monkeypatch: pytest.Mon
     with web_server(tmp_path) as (url, server):
         with reading(f"{url}/x.txt") as file:
             file.readline()
-        assert server.asked and not [one for one in server.asked if one.startswith("GET") and "bytes=" not in one]
+        assert server.asked and not [item for item in server.asked if item.startswith("GET") and "bytes=" not in item]
 
 
-def test_what_is_wrong_is_said_with_the_url(s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_is_reported_with_the_url(s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(path: str, message: str) -> None:
         with pytest.raises(InputError, match=message):
             text(path, tmp_path / "raw")

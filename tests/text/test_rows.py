@@ -65,8 +65,8 @@ def test_pairs() -> None:
     )
     raw = [("A  b!", "Ein B!"), ("?", "x"), ("a", "b" * 9), ("a", "b" * 8), ("abcdefghi", "b c d"), ("a", "b" * 21)]
     book = Book()
-    found = list(clean_pairs([{"source": one, "target": two} for one, two in raw], rules, book))
-    assert [(one.row["source"], one.row["target"], one.dropped) for one in found] == [
+    result = list(clean_pairs([{"source": item, "target": two} for item, two in raw], rules, book))
+    assert [(item.row["source"], item.row["target"], item.dropped) for item in result] == [
         ("a b", "Ein B!", None),
         ("", "x", "empty"),
         ("a", "b" * 9, "length_ratio"),  # 9 of the target beside 2 that are expected
@@ -74,7 +74,7 @@ def test_pairs() -> None:
         ("abcdefghi", "b c d", None),  # 5 beside 18
         ("a", "b" * 21, "too_long"),
     ]
-    assert found[0].key == found[0].unshared == ("a b", "Ein B!") and found[0].split_by == "a b"
+    assert result[0].key == result[0].unshared == ("a b", "Ein B!") and result[0].split_by == "a b"
     assert book.changed == {"lowercase": 1, "punctuation": 2, "whitespace": 2} and not book.dropped
 
 
@@ -83,8 +83,8 @@ def test_labelled_texts() -> None:
     tree = text("Very Good !", tree="(4 (4 (2 Very) (3 Good)) (2 !))", log_prob=-0.5, ceiling=0.9)
     known = text("as it was", log_prob=-0.5, ceiling=0.9)
     raw = [text("A  b!"), text("A", second="B c?"), text("a b", second="!"), text("One."), known, tree]
-    found = list(clean_texts(raw, config, Book()))
-    assert [(one.row["text"], one.row["second"], one.dropped) for one in found] == [
+    result = list(clean_texts(raw, config, Book()))
+    assert [(item.row["text"], item.row["second"], item.dropped) for item in result] == [
         ("a b", None, None),
         ("a", "b c", None),
         ("a b", "", "empty"),
@@ -92,17 +92,17 @@ def test_labelled_texts() -> None:
         ("as it was", None, None),
         ("very good !", None, None),  # a word that a step would remove stays
     ]
-    assert found[4].row == known
-    assert found[5].row["tree"] == "(4 (4 (2 very) (3 good)) (2 !))" and found[5].row["ceiling"] is None
-    assert (found[1].key, found[1].unshared, found[1].split_by) == (["a\tb c", "x"], ("a\tb c",), "a\tb c")
+    assert result[4].row == known
+    assert result[5].row["tree"] == "(4 (4 (2 very) (3 good)) (2 !))" and result[5].row["ceiling"] is None
+    assert (result[1].key, result[1].unshared, result[1].split_by) == (["a\tb c", "x"], ("a\tb c",), "a\tb c")
 
 
 def test_tagged_sentences() -> None:
     config = CleanLabelledConfig.model_validate({"steps": STEPS, "limits": {"max_words": 2}})
     raw = [sentence(["A", "!"], ["X", "Y"], log_prob=-0.5, ceilings=[1.0, 0.5]), sentence(["a", "b", "c"], ["X"] * 3)]
-    one, two = clean_sentences(raw, config, Book())
-    assert one.row == sentence(["a", "!"], ["X", "Y"]) and one.dropped is None
-    assert (one.key, one.unshared, one.split_by) == (["a !", "X", "Y"], ("a !",), "a !")
+    item, two = clean_sentences(raw, config, Book())
+    assert item.row == sentence(["a", "!"], ["X", "Y"]) and item.dropped is None
+    assert (item.key, item.unshared, item.split_by) == (["a !", "X", "Y"], ("a !",), "a !")
     assert two.dropped == "too_long"
 
 
@@ -116,8 +116,8 @@ def test_dialogues() -> None:
         dialogue("a", "b c d e f"),
         Dialogue((Message("user", "a"),), "kind"),
     ]
-    found = list(clean_dialogues([one.row() for one in raw], config, Book()))
-    assert [(one.row["messages"][-1]["text"], one.dropped) for one in found] == [
+    result = list(clean_dialogues([item.row() for item in raw], config, Book()))
+    assert [(item.row["messages"][-1]["text"], item.dropped) for item in result] == [
         ("a pear", None),
         ("A pear.", None),  # a judge reads it: it stays as it is
         ("", "empty"),
@@ -125,15 +125,15 @@ def test_dialogues() -> None:
         ("b c d e f", "too_long"),
         ("a", "no_response"),
     ]
-    assert found[0].row["rejected"] == "no"
-    assert found[0].unshared == ((Message("user", "name it"),),) and found[0].split_by == "user\tname it"
+    assert result[0].row["rejected"] == "no"
+    assert result[0].unshared == ((Message("user", "name it"),),) and result[0].split_by == "user\tname it"
 
 
 def test_questions() -> None:
     row = Question("It is here.", "where ?", (Answer("here", 6),)).row()
-    (one,) = unchanged_questions([row], CleanRowsConfig(), Book())
-    assert one.row == row and one.dropped is None
-    assert (one.unshared, one.split_by) == (("It is here.",), "It is here.")
+    (item,) = unchanged_questions([row], CleanRowsConfig(), Book())
+    assert item.row == row and item.dropped is None
+    assert (item.unshared, item.split_by) == (("It is here.",), "It is here.")
 
 
 # ---- a corpus with its own splits
@@ -147,12 +147,12 @@ OWN_PAIRS = {
 
 def clean_own_pairs(folder: Path, **settings: Any) -> tuple[dict[str, list[str]], dict[str, int]]:
     """The sources and targets of each split, joined, and how many pairs were dropped for each reason."""
-    raw = {name: [{"source": one, "target": two} for one, two in pairs] for name, pairs in OWN_PAIRS.items()}
+    raw = {name: [{"source": item, "target": two} for item, two in pairs] for name, pairs in OWN_PAIRS.items()}
     report = clean_parallel(write(folder / "raw", raw, PAIR, 3), folder / "clean", CleanPairsConfig(**settings), 1)
     splits = {
         name: [f"{row['source']} {row['target']}" for row in rows_of(folder / "clean", name, PAIR)] for name in raw
     }
-    return splits, {reason: found["count"] for reason, found in report["cleaning"]["dropped"].items()}
+    return splits, {reason: result["count"] for reason, result in report["cleaning"]["dropped"].items()}
 
 
 def test_pairs_are_dropped_from_train_before_held_out_ones(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_pairs_are_dropped_from_train_before_held_out_ones(tmp_path: Path) -> No
 
 def test_independent_pairs_are_all_kept(tmp_path: Path) -> None:
     splits, dropped = clean_own_pairs(tmp_path, iid=True)
-    assert splits == {name: [f"{one} {two}" for one, two in pairs if one] for name, pairs in OWN_PAIRS.items()}
+    assert splits == {name: [f"{item} {two}" for item, two in pairs if item] for name, pairs in OWN_PAIRS.items()}
     assert dropped == {"empty": 1}
 
 
@@ -223,9 +223,9 @@ def drawn_pair(random: Random) -> dict[str, Any]:
 
 
 def drawn_text(random: Random) -> dict[str, Any]:
-    found = " ".join(random.choices([*WORDS, f"w{random.randrange(10**6)}"], k=random.randrange(4)))
+    result = " ".join(random.choices([*WORDS, f"w{random.randrange(10**6)}"], k=random.randrange(4)))
     label = random.choice("xyz") if random.random() < 0.98 else f"rare {random.randrange(4)}"
-    return text(found, label, "Bb" if random.random() < 0.3 else None)
+    return text(result, label, "Bb" if random.random() < 0.3 else None)
 
 
 def drawn_sentence(random: Random) -> dict[str, Any]:
@@ -260,15 +260,15 @@ CASES = {
 
 def write(folder: Path, raw: dict[str, list[Any]], row_type: RowType, rows: int) -> Path:
     """Tables whose row groups have so many rows."""
-    for name, found in raw.items():
-        groups = (pa.Table.from_pylist(found[at : at + rows], row_type.schema) for at in range(0, len(found), rows))
+    for name, result in raw.items():
+        groups = (pa.Table.from_pylist(result[at : at + rows], row_type.schema) for at in range(0, len(result), rows))
         tables.write_batches(folder / f"{name}.parquet", row_type.schema, groups)
     return folder
 
 
 def rows_of(folder: Path, name: str, row_type: RowType) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = tables.read_table(folder / f"{name}.parquet", row_type.schema).to_pylist()
-    return found
+    rows: list[dict[str, Any]] = tables.read_table(folder / f"{name}.parquet", row_type.schema).to_pylist()
+    return rows
 
 
 @pytest.mark.parametrize(
@@ -313,8 +313,8 @@ def test_parts_of_questions(engine: Any, tmp_path: Path, monkeypatch: pytest.Mon
     with used(engine()):
         assert read_question_files(source, tmp_path / "parts") == whole
     for split in shards.SPLITS:
-        found = [tables.read_table(tmp_path / folder / f"{split}.parquet") for folder in ("parts", "whole")]
-        assert found[0].equals(found[1])
+        result = [tables.read_table(tmp_path / folder / f"{split}.parquet") for folder in ("parts", "whole")]
+        assert result[0].equals(result[1])
 
 
 def test_small_row_groups_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,7 +340,7 @@ def test_long_rows_are_cleaned_a_few_at_a_time(tmp_path: Path, monkeypatch: pyte
 def test_a_damaged_raw_dialogue_is_named_with_its_row(tmp_path: Path) -> None:
     good = dialogue("a", "b")
     bad = Dialogue((Message("user", "a"), Message("tutor", "b")))
-    raw = write(tmp_path / "raw", {"all": [one.row() for one in [*[good] * 5, bad]]}, DIALOGUE, 4)
+    raw = write(tmp_path / "raw", {"all": [item.row() for item in [*[good] * 5, bad]]}, DIALOGUE, 4)
     with pytest.raises(InputError, match=r"all\.parquet, row 6: .*unknown role 'tutor'"):
         clean_instructions(raw, tmp_path / "clean", CleanInstructionsConfig(), 1)
     assert not (tmp_path / "clean").exists()

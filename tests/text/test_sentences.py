@@ -56,8 +56,8 @@ def test_golden_sentences(text: str) -> None:
 
 @given(st.text(st.sampled_from(' ab AB.。।།?!…"”」『と1')))
 def test_no_character_is_lost(text: str) -> None:
-    found = split_sentences(text)
-    assert "".join("".join(found).split()) == "".join(text.split()) and all(found)
+    sentences = split_sentences(text)
+    assert "".join("".join(sentences).split()) == "".join(text.split()) and all(sentences)
 
 
 @pytest.mark.parametrize(("rule", "documents"), [("line", [0, 0, 1, 1]), ("blank_line", [0, 0, 0, 0])])

@@ -55,9 +55,9 @@ KINDS: list[Trained] = ["bpe_bytes", "wordpiece", "unigram", "word", "character"
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tokens_are_those_of_each_line_framed(clean: Path, tmp_path: Path, kind: Trained) -> None:
-    found = tokenised(clean / "clean", tmp_path / "out", Serial(), kind)
+    result = tokenised(clean / "clean", tmp_path / "out", Serial(), kind)
     streams = {"train.arrow", "validation.arrow", "test.arrow"}
-    assert set(found) == {"conventions.json", "sizes.json", "tokenizer.json", "train_counts.safetensors"} | streams
+    assert set(result) == {"conventions.json", "sizes.json", "tokenizer.json", "train_counts.safetensors"} | streams
     stream = TokenStream.open(tmp_path / "out" / "train.arrow")
     assert (
         not stream.ids.flags.owndata
@@ -77,11 +77,11 @@ def test_tokens_are_those_of_each_line_framed(clean: Path, tmp_path: Path, kind:
 def test_equal_bytes_whatever_the_engine(clean: Path, tmp_path: Path) -> None:
     engines = {"serial": Serial(), "two": Local(2), "four": Local(4)}
     for kind in ("bpe_bytes", "wordpiece"):
-        found = {
+        result = {
             name: tokenised(clean / "clean", tmp_path / f"{kind}-{name}", engine, kind)
             for name, engine in engines.items()
         }
-        assert found["serial"] == found["two"] == found["four"]
+        assert result["serial"] == result["two"] == result["four"]
 
 
 def test_pairs_are_those_of_each_sentence(clean: Path, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_parts_are_joined_in_order(tmp_path_factory, most: int, parts: list[list
         for number, rows in enumerate(parts):
             with IdWriter.of(folder / f"part-{number}") as out:
                 out.add(
-                    np.array([one for row in rows for one in row], dtype=np.int32),
+                    np.array([item for row in rows for item in row], dtype=np.int32),
                     np.array([*map(len, rows)], dtype=np.int64),
                 )
             joiner.append({"ids": folder / f"part-{number}"})

@@ -67,13 +67,13 @@ def test_a_shard_holds_whole_documents_and_closes_when_it_is_full(tmp_path: Path
     tables.write_table(tmp_path / "train", table(rows))
     files = shard_files(tmp_path / "train")
     assert [file.name for file in files] == [f"data-{n:05d}-of-{len(files):05d}.parquet" for n in range(len(files))]
-    found = [rows_of(file) for file in files]
-    assert [row for shard in found for row in shard] == rows == rows_of(tmp_path / "train")
-    sizes = [sum(len(text.encode()) for _, text, _ in shard) for shard in found]
+    results = [rows_of(file) for file in files]
+    assert [row for shard in results for row in shard] == rows == rows_of(tmp_path / "train")
+    sizes = [sum(len(text.encode()) for _, text, _ in shard) for shard in results]
     assert len(files) > 5 and min(sizes[:-1]) >= 50
-    for one, two in pairwise(found):
-        assert one[-1][0] != two[0][0]
-        assert sum(len(text.encode()) for document, text, _ in one if document != one[-1][0]) < 50
+    for item, two in pairwise(results):
+        assert item[-1][0] != two[0][0]
+        assert sum(len(text.encode()) for document, text, _ in item if document != item[-1][0]) < 50
     assert all(rows <= 4 for file in files for rows in shards.group_rows(file))
     assert [len(piece) for piece in tables.read_batches(tmp_path / "train", shards.TEXT, 1)] == [1] * 200
 
@@ -124,7 +124,7 @@ def test_only_a_folder_of_ours_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_missing_shards_and_columns_are_told(tmp_path: Path) -> None:
+def test_missing_shards_and_columns_are_reported(tmp_path: Path) -> None:
     tables.write_table(tmp_path / "train", table(corpus(200)))
     files = shard_files(tmp_path / "train")
     with pytest.raises(InputError, match="has no column 'other'"):
@@ -140,7 +140,7 @@ def test_missing_shards_and_columns_are_told(tmp_path: Path) -> None:
         shard_files(tmp_path / "absent")
 
 
-def test_a_line_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_line_that_is_missing_is_reported(tmp_path: Path) -> None:
     rows = pa.record_batch([[0], pa.array([None], pa.string()), [None]], schema=shards.TEXT)
     with shards.file_writer(tmp_path / "x.parquet", shards.TEXT) as writer:
         writer.write_batch(rows)
@@ -156,6 +156,6 @@ def test_fuzz_shards(tmp_path: Path, data: st.DataObject) -> None:
     (file,) = shard_files(tmp_path / "train")
     path = tmp_path / "x.parquet"
     path.write_bytes(data.draw(strange_bytes(file.read_bytes())))
-    found = read(tables.read_table, path, shards.TEXT)
-    if found is not None:
-        found.to_pylist()
+    result = read(tables.read_table, path, shards.TEXT)
+    if result is not None:
+        result.to_pylist()

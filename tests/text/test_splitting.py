@@ -62,7 +62,7 @@ def test_shares_must_leave_training_text() -> None:
 def novels(number: int, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """Places and lengths: 10,000 to 600,000 words each."""
     lengths = np.exp(np.random.default_rng(seed).uniform(np.log(10_000), np.log(600_000), number)).astype(np.int64)
-    return fractions([f"novel {one}" for one in range(number)], seed), lengths
+    return fractions([f"novel {index}" for index in range(number)], seed), lengths
 
 
 def share(splits: np.ndarray, words: np.ndarray, split: int) -> float:
@@ -72,22 +72,22 @@ def share(splits: np.ndarray, words: np.ndarray, split: int) -> float:
 @pytest.mark.parametrize("seed", range(8))
 def test_sixty_novels_are_balanced_by_words(seed: int) -> None:
     where, words = novels(60, seed)
-    found = cut(where, words, SplitConfig())
+    result = cut(where, words, SplitConfig())
     for split in (VALIDATION, TEST):
-        assert 0.05 / 1.5 <= share(found.splits, words, split) <= 0.05 * 1.5
-    assert not found.warnings
+        assert 0.05 / 1.5 <= share(result.splits, words, split) <= 0.05 * 1.5
+    assert not result.warnings
     again = cut(where[::-1].copy(), words[::-1].copy(), SplitConfig())  # the order of the files is nothing
-    assert np.array_equal(again.splits[::-1], found.splits)
+    assert np.array_equal(again.splits[::-1], result.splits)
 
 
 def test_what_the_cut_by_documents_made_of_novels() -> None:
     """Its splits differ by a factor of ten, and it says so, with words and documents."""
     where, words = novels(60, seed=5)
-    found = cut(where, words, SplitConfig(by="documents"))
-    assert found.by == "documents" and np.array_equal(found.splits, assign(where, SplitConfig()))
-    (warning,) = found.warnings
+    result = cut(where, words, SplitConfig(by="documents"))
+    assert result.by == "documents" and np.array_equal(result.splits, assign(where, SplitConfig()))
+    (warning,) = result.warnings
     for split, name in ((VALIDATION, "validation"), (TEST, "test")):
-        mine = found.splits == split
+        mine = result.splits == split
         assert f"{name} {words[mine].sum():,} words in {mine.sum()} documents" in warning
     assert "of 5.0% requested" in warning and "conf/split/hash.yaml" in warning
 
@@ -95,9 +95,9 @@ def test_what_the_cut_by_documents_made_of_novels() -> None:
 def test_many_small_documents_are_cut_as_ever() -> None:
     where = fractions([f"document {number}" for number in range(3000)])
     words = np.random.default_rng(0).integers(1, 40, 3000)
-    found = cut(where, words, SplitConfig())
-    assert (found.by, found.warnings) == ("documents", [])
-    assert np.array_equal(found.splits, assign(where, SplitConfig()))
+    result = cut(where, words, SplitConfig())
+    assert (result.by, result.warnings) == ("documents", [])
+    assert np.array_equal(result.splits, assign(where, SplitConfig()))
 
 
 def test_most_documents_keep_their_split_when_others_come() -> None:
@@ -112,9 +112,9 @@ def test_most_documents_keep_their_split_when_others_come() -> None:
 
 def test_documents_larger_than_a_split_leave_it_the_smallest() -> None:
     words = np.array([900, 800, 1000, 700, 5000])
-    found = cut(fractions(list("abcde")), words, SplitConfig(validation=0.01, test=0.01))
-    assert found.by == "words" and words[found.splits == TEST].tolist() == [700]
-    assert words[found.splits == VALIDATION].tolist() == [800] and len(found.warnings) == 1
+    result = cut(fractions(list("abcde")), words, SplitConfig(validation=0.01, test=0.01))
+    assert result.by == "words" and words[result.splits == TEST].tolist() == [700]
+    assert words[result.splits == VALIDATION].tolist() == [800] and len(result.warnings) == 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 500)), min_size=3, max_size=40), st.integers(0, 100))

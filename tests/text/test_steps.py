@@ -39,7 +39,7 @@ def test_golden_contractions(before: str, after: str) -> None:
     assert clean(before, contractions="expand") == after
 
 
-def test_slang_only_where_asked_for() -> None:
+def test_slang_only_where_requested() -> None:
     assert clean("u r", contractions="expand") == "u r"
     assert clean("u", contractions="expand_slang") == "you"
 
@@ -60,7 +60,9 @@ def test_golden_what_belongs_to_a_letter_or_a_sign_stays_with_it(punctuation: st
     for mark in "'’‘ʻʼ`´":
         raw = f"K{mark}o i{mark}m, we{mark}ll ri aji{mark}: nu{mark}ul."
         words = "kʼo iʼm weʼll ri ajiʼ nuʼul"
-        assert [one for one in clean(raw, apostrophe="letter", **switches).split() if one not in ",:."] == words.split()
+        assert [
+            part for part in clean(raw, apostrophe="letter", **switches).split() if part not in ",:."
+        ] == words.split()
     assert clean("xʷ tʰa ⁿd", **switches) == "xʷ tʰa ⁿd"
     signs = ["👩\u200d💻", "❤️", "👍🏽", "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f", "🇫🇷"]
     kept = [*signs, "a"] if punctuation == "isolate" else ["a"]

@@ -17,14 +17,14 @@ def read(folder: Path, split: str = "all", **settings: object) -> list[Tagged]:
     """Without their ids."""
     out = folder.parent / "raw"
     read_tags(TaggedSource.model_validate({"path": str(folder), **settings}), out)
-    return [one._replace(id="") for one in read_tagged(out / f"{split}.parquet")]
+    return [item._replace(id="") for item in read_tagged(out / f"{split}.parquet")]
 
 
 def test_a_sentence_is_named_by_file_and_line(folder: Path) -> None:
     (folder / "b").mkdir()
     (folder / "b" / "a.conll").write_text("\nthe D\ncat N\n\n\na D\ndog N\n")
     read(folder, files="**/*")
-    assert [one.id for one in read_tagged(folder.parent / "raw" / "all.parquet")] == ["b/a.conll:2", "b/a.conll:6"]
+    assert [item.id for item in read_tagged(folder.parent / "raw" / "all.parquet")] == ["b/a.conll:2", "b/a.conll:6"]
 
 
 def refuses(folder: Path, message: str, **settings: object) -> None:
@@ -63,8 +63,8 @@ def test_conll_2003_by_its_columns(folder: Path) -> None:
     text = "-DOCSTART- -X- -X- O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\nParis NNP I-NP I-ORG\nBonn NNP I-NP B-ORG\n"
     (folder / "a.conll").write_text(text)
     assert read(folder, columns={"tag": 1})[0].tags == ("NNP", "VBZ", "NNP", "NNP")
-    found = read(folder, columns={"tag": 3}, scheme="IOB1")
-    assert found[0].tags == ("B-ORG", "O", "B-ORG", "B-ORG")
+    result = read(folder, columns={"tag": 3}, scheme="IOB1")
+    assert result[0].tags == ("B-ORG", "O", "B-ORG", "B-ORG")
 
 
 def test_words_of_conllu_are_those_of_the_text(folder: Path) -> None:
@@ -76,10 +76,10 @@ def test_words_of_conllu_are_those_of_the_text(folder: Path) -> None:
     ]
     (folder / "a.conllu").write_text("\n".join(rows) + "\n")
     (folder / "b.conllu").write_text("\n".join(rows * 2) + "\n")  # no blank line
-    found = read(folder, columns=CONLLU, files="a*")
-    assert found == [Tagged(("au", "cinéma"), ("ADP+DET", "NOUN"), (2, 0))]
-    assert read(folder, columns=CONLLU, files="b*") == found * 2
-    assert split_words("au cinéma", "whitespace") == list(found[0].words)  # as `langladder tag` cuts the sentence
+    result = read(folder, columns=CONLLU, files="a*")
+    assert result == [Tagged(("au", "cinéma"), ("ADP+DET", "NOUN"), (2, 0))]
+    assert read(folder, columns=CONLLU, files="b*") == result * 2
+    assert split_words("au cinéma", "whitespace") == list(result[0].words)  # as `langladder tag` cuts the sentence
 
 
 def conllu(*rows: str) -> str:
@@ -105,11 +105,11 @@ RANGES = [
 @pytest.mark.parametrize(("rows", "words"), RANGES)
 def test_golden_ranges(folder: Path, rows: tuple[str, ...], words: list[tuple[str, str, int]]) -> None:
     (folder / "a.conllu").write_text(conllu(*rows))
-    (found,) = read(folder, columns=CONLLU)
-    assert found.heads is not None
-    assert list(zip(found.words, found.tags, found.heads, strict=True)) == words
-    (found,) = read(folder, columns={**CONLLU, "head": None})
-    assert list(zip(found.words, found.tags, strict=True)) == [word[:2] for word in words]
+    (result,) = read(folder, columns=CONLLU)
+    assert result.heads is not None
+    assert list(zip(result.words, result.tags, result.heads, strict=True)) == words
+    (result,) = read(folder, columns={**CONLLU, "head": None})
+    assert list(zip(result.words, result.tags, strict=True)) == [word[:2] for word in words]
 
 
 @pytest.mark.parametrize(
@@ -158,16 +158,16 @@ def test_lines_as_others_write_them(
 ) -> None:
     (folder / "a.txt").write_text(content)
     for damaged in ("skip", "strict"):
-        found = read(folder, columns=columns, damaged=damaged)
-        assert [list(one.words) for one in found] == words
+        result = read(folder, columns=columns, damaged=damaged)
+        assert [list(item.words) for item in result] == words
 
 
 def test_numbered_sentences_without_a_blank_line_between_them(folder: Path) -> None:
     texts = [ROW.format(1, "a") + ROW.format(2, "b").replace("\t0\t", "\t1\t"), "# text = c\n" + ROW.format(1, "c")]
     (folder / "a.conllu").write_text(texts[0] * 2 + texts[1] * 2 + "# the end\n\n" + texts[0])
     refuses(folder, r"a\.conllu:3: .*no blank line", columns=CONLLU, damaged="strict")
-    found = read(folder, columns=CONLLU)
-    assert [one.words for one in found] == [("a", "b"), ("a", "b"), ("c",), ("c",), ("a", "b")]
+    result = read(folder, columns=CONLLU)
+    assert [item.words for item in result] == [("a", "b"), ("a", "b"), ("c",), ("c",), ("a", "b")]
     source = TaggedSource.model_validate({"path": str(folder), "columns": CONLLU})
     report = read_tags(source, folder.parent / "reported")
     assert [*report["damaged"].values()] == [{"count": 3, "first": "a.conllu:3"}]
@@ -201,7 +201,7 @@ def test_damaged_sentences_are_left_out_and_counted(folder: Path) -> None:
 
 def test_folds(folder: Path) -> None:
     (folder / "a.txt").write_text("".join(f"w{number} A\nx B\n\n" for number in range(9)))
-    assert [one.words[0] for one in read(folder, "test", folds=3, fold=1)] == ["w1", "w4", "w7"]
+    assert [item.words[0] for item in read(folder, "test", folds=3, fold=1)] == ["w1", "w4", "w7"]
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_golden_schemes_that_are_written_as_iobes(folder: Path, tags: str, schem
     assert read(folder, scheme="none")[0].tags == tuple(tags.split())
 
 
-def test_tags_that_look_like_phrases_and_are_of_no_scheme_are_said(folder: Path) -> None:
+def test_tags_that_look_like_phrases_and_are_of_no_scheme_are_reported(folder: Path) -> None:
     for tags, warned in (
         ("B_A I_A O", "2 tags look .* (B_A, I_A), but"),
         ("B-A I-A O X", "2 tags look .* (B-A, I-A; these do not: X), but"),

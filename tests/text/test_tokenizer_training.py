@@ -155,11 +155,11 @@ def test_other_texts_have_the_merges_of_the_library(lines: list[str]) -> None:
     assert merges(train_tokenizer(lines, config)) == trained_by_the_library(lines, 700)
 
 
-def test_pairs_by_likelihood_as_counted_anew_for_each_merge() -> None:
+def test_pairs_by_likelihood_as_counted_again_for_each_merge() -> None:
     draw = random.Random(3)
     words = Counter("".join(draw.choices("aab", k=draw.randrange(1, 9))) for _ in range(60))
     begin = ["a", "b", "##a", "##b"]
-    cut, names = {word: [word[0], *(f"##{one}" for one in word[1:])] for word in words}, [*begin]
+    cut, names = {word: [word[0], *(f"##{item}" for item in word[1:])] for word in words}, [*begin]
     for _ in range(40):
         pieces, pairs = Counter[str](), Counter[tuple[str, str]]()
         for word, parts in cut.items():
@@ -175,10 +175,10 @@ def test_pairs_by_likelihood_as_counted_anew_for_each_merge() -> None:
         whole = a + b.removeprefix("##")
         names += [whole] if whole not in names else []
         for word, parts in cut.items():
-            found: list[str] = []
+            result: list[str] = []
             for part in parts:
-                found[-1:] = [whole] if found and (found[-1], part) == (a, b) else [*found[-1:], part]
-            cut[word] = found
+                result[-1:] = [whole] if result and (result[-1], part) == (a, b) else [*result[-1:], part]
+            cut[word] = result
     assert likelihood_pieces(words, begin, len(names), 2) == names and len(names) > 20
 
 
@@ -191,7 +191,7 @@ def test_first_and_last_ids_stand_around_each_line(monkeypatch: pytest.MonkeyPat
         ids, lengths = encode_lines(tokenizer, lines, first=first, last=last)
         rows = [row.tolist() for row in np.split(ids, np.cumsum(lengths))[:-1]]
         assert rows == [before + row + after for row in plain] and ids.dtype == np.int32
-    assert [one.tolist() for one in encode_lines(tokenizer, [])] == [[], []]
+    assert [ids.tolist() for ids in encode_lines(tokenizer, [])] == [[], []]
 
 
 def test_a_long_text_is_sampled_evenly() -> None:

@@ -95,7 +95,7 @@ def test_roundtrip_of_known_words(words: list[str]) -> None:
 @pytest.mark.parametrize(
     "text", ["<eos>", "< eos >", "<pad> <bos>", "a<eos>b", "< unk >", "<unk>", "<mask>", "a < mask > b", "< sep >"]
 )
-def test_no_text_is_taken_for_a_special(kind: str, text: str) -> None:
+def test_no_text_is_read_as_a_special(kind: str, text: str) -> None:
     ids = TOKENIZERS[kind].encode(text)
     assert not {PAD, BOS, EOS} & set(ids.tolist()) and ids.max() < TOKENIZERS[kind].vocab_size
     if kind == "bpe_bytes" or (kind in ("word", "character") and text == "<eos>"):
@@ -140,8 +140,8 @@ def test_roundtrip_through_a_file(kind: str, tmp_path: Path) -> None:
     TOKENIZERS[kind].save(tmp_path / "tokenizer.json")
     loaded = Tokenizer.load(tmp_path / "tokenizer.json")
     assert (loaded.kind, loaded.vocab_size) == (kind, TOKENIZERS[kind].vocab_size)
-    for one, two in zip(loaded.encode_lines(LINES), TOKENIZERS[kind].encode_lines(LINES), strict=True):
-        assert one.tolist() == two.tolist()
+    for ids, two in zip(loaded.encode_lines(LINES), TOKENIZERS[kind].encode_lines(LINES), strict=True):
+        assert ids.tolist() == two.tolist()
 
 
 @each_kind
@@ -150,14 +150,14 @@ def test_sep_cls_mask_are_reserved_behind_the_vocabulary(kind: str, tmp_path: Pa
     tokenizer.save(tmp_path / "tokenizer.json")
     bare = json.loads((tmp_path / "tokenizer.json").read_text()) | {"added_tokens": []}  # as `reserved=False` writes
     (tmp_path / "bare.json").write_text(json.dumps(bare))
-    for one in (tokenizer, Tokenizer.load(tmp_path / "tokenizer.json"), Tokenizer.load(tmp_path / "bare.json")):
-        assert (one.vocab_size, one.full_vocab_size) == (size, size + 3)
-        assert [one.special_id(name) for name in NAMES + RESERVED] == [PAD, UNK, BOS, EOS, size, size + 1, size + 2]
-        assert [one.name(size + number) for number in range(3)] == list(RESERVED) and one.piece(size + 2) == "<mask>"
-        assert one.ordinary == list(range(4, size))
-        ids = one.encode("the cat")
-        assert one.decode([size + 1, *ids, size, size + 2]) == one.decode(ids) and ids.max() < size
-        one.save(tmp_path / "again.json")
+    for item in (tokenizer, Tokenizer.load(tmp_path / "tokenizer.json"), Tokenizer.load(tmp_path / "bare.json")):
+        assert (item.vocab_size, item.full_vocab_size) == (size, size + 3)
+        assert [item.special_id(name) for name in NAMES + RESERVED] == [PAD, UNK, BOS, EOS, size, size + 1, size + 2]
+        assert [item.name(size + number) for number in range(3)] == list(RESERVED) and item.piece(size + 2) == "<mask>"
+        assert item.ordinary == list(range(4, size))
+        ids = item.encode("the cat")
+        assert item.decode([size + 1, *ids, size, size + 2]) == item.decode(ids) and ids.max() < size
+        item.save(tmp_path / "again.json")
         assert (tmp_path / "again.json").read_bytes() == (tmp_path / "tokenizer.json").read_bytes()
     with pytest.raises(InputError, match="no special '<nosuch>'"):
         tokenizer.special_id("<nosuch>")
@@ -284,31 +284,31 @@ def read(name: str) -> list[str]:
 
 def reference_merges() -> list[tuple[str, str]]:
     lines = real("ref-tokenizers/bpe.ref").read_text().split("\n")[1:]
-    return [(one, two) for one, two in (line.split() for line in lines if line)]
+    return [(item, two) for item, two in (line.split() for line in lines if line)]
 
 
 def is_greedy(merges: list[tuple[str, str]], corpus: list[str], steps: int) -> bool:
     """True where every merge joins a pair that is the most frequent at its time."""
     words = Counter(word for line in corpus for word in line.split())
     cut = [([*word[:-1], word[-1] + "</w>"], count) for word, count in words.items()]
-    for one, two in merges[:steps]:
+    for item, two in merges[:steps]:
         pairs: Counter[tuple[str, str]] = Counter()
         for symbols, count in cut:
             for pair in pairwise(symbols):
                 pairs[pair] += count
-        if pairs[one, two] != max(pairs.values()):
+        if pairs[item, two] != max(pairs.values()):
             return False
         for symbols, _ in cut:
             for position in range(len(symbols) - 2, -1, -1):
-                if symbols[position : position + 2] == [one, two]:
-                    symbols[position : position + 2] = [one + two]
+                if symbols[position : position + 2] == [item, two]:
+                    symbols[position : position + 2] = [item + two]
     return True
 
 
 @pytest.mark.real
 def test_parity_of_learned_merges_with_subword_nmt(corpus: list[str]) -> None:
     tokenizer = train_tokenizer(corpus, TokenizerConfig(kind="bpe_words", vocab_size=4000, min_frequency=2))
-    merges = [(one, two) for one, two in json.loads(tokenizer._backend.to_str())["model"]["merges"]]
+    merges = [(item, two) for item, two in json.loads(tokenizer._backend.to_str())["model"]["merges"]]
     reference = reference_merges()
     assert merges[:14] == reference[:14]  # until the first two pairs of equal count, which the two order differently
     assert is_greedy(merges, corpus, 30) and is_greedy(reference, corpus, 30)
@@ -327,7 +327,7 @@ def from_merges(
 def test_parity_of_segmentation_with_subword_nmt(corpus: list[str]) -> None:
     merges = reference_merges()
     characters = sorted({character for line in corpus for character in line if character != " "})
-    tokens = [*characters, *(character + "</w>" for character in characters), *(one + two for one, two in merges)]
+    tokens = [*characters, *(character + "</w>" for character in characters), *(item + two for item, two in merges)]
     encoder = from_merges("bpe_words", {token: number for number, token in enumerate(dict.fromkeys(tokens))}, merges)
     for line, expected in zip(corpus, read("corpus.bpe.ref.en.gz"), strict=True):
         parts = encoder.encode(line, add_special_tokens=False).tokens
@@ -352,7 +352,7 @@ def test_parity_with_the_ids_of_gpt2(text: str, ids: list[int], gpt2) -> None:
 
 @pytest.fixture(scope="module")
 def gpt2():
-    merges = [(one, two) for one, two in (line.split() for line in read("vocab.bpe.gz")[1:])]
+    merges = [(item, two) for item, two in (line.split() for line in read("vocab.bpe.gz")[1:])]
     return from_merges(
         "bpe_bytes", json.loads(gzip.decompress(real("ref-tokenizers/encoder.json.gz").read_bytes())), merges
     )

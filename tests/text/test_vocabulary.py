@@ -128,7 +128,7 @@ def test_joiners_and_signs_of_emoji_are_no_words() -> None:
     assert split_words(kept, "unicode") == kept.split()
     emoji = ["❤\ufe0f", "👩\u200d💻", "👍🏽", "🇫🇷", "1\ufe0f\u20e3"]
     for mode in ("auto", "apart", "unicode"):
-        assert split_words("我" + "我".join(emoji), mode) == [one for pair in emoji for one in ("我", pair)]
+        assert split_words("我" + "我".join(emoji), mode) == [item for pair in emoji for item in ("我", pair)]
         assert split_words("我\u2060我\ufe0f。\u2060\ufe0f我", mode) == ["我", "我\ufe0f", "。", "我"]
 
 
@@ -191,8 +191,8 @@ def test_spaces_between_burmese_phrases_separate_no_words() -> None:
 
 
 def conventions(lines: list[str]) -> tuple[Split, str]:
-    found = Conventions.of("auto", lines)
-    return found.split, found.description
+    result = Conventions.of("auto", lines)
+    return result.split, result.description
 
 
 def test_text_whose_words_are_separated_is_left_alone() -> None:
@@ -207,7 +207,7 @@ def test_text_whose_words_are_separated_is_left_alone() -> None:
     assert split(raw[0]) == list(raw[0]) and "does not separate words" in description
 
 
-def test_prose_and_tokenised_text_are_told_apart() -> None:
+def test_prose_and_tokenised_text_are_distinguished() -> None:
     prose, tokenised = ["The horse, the saddle.", "Yes!"], ["The horse , the saddle .", "Yes !", "at 3.14 o'clock"]
     assert not is_tokenised(prose) and is_tokenised(tokenised) and is_tokenised(["no marks at all"])
     auto = VocabularyConfig(words="auto")

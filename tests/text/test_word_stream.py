@@ -62,7 +62,7 @@ def marked_lines(seed: int, count: int) -> list[str]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_words_are_those_of_each_line(mode: WordMode) -> None:
-    ascii_pairs = [chr(one) + chr(two) for one in range(128) for two in range(128)]
+    ascii_pairs = [chr(index) + chr(two) for index in range(128) for two in range(128)]
     around = [f"{mark}a{other}" for mark in map(chr, range(33, 128)) for other in map(chr, range(33, 128))]
     lines = [*ENGLISH, *CHINESE, *marked_lines(1, 500), *wild_lines(2, 1500), *any_lines(3, 300), *ascii_pairs, *around]
     split = splitter_of(mode)
@@ -122,8 +122,8 @@ def test_a_corpus_of_shards_is_that_of_its_lines(clean: Path, tmp_path: Path) ->
 @pytest.mark.long
 def test_equal_words_whatever_the_engine(clean: Path, tmp_path: Path) -> None:
     engines = {"serial": Serial(), "two": Local(2), "four": Local(4)}
-    found = {name: encoded(clean, tmp_path / name, engine) for name, engine in engines.items()}
-    assert found["serial"] == found["two"] == found["four"]
+    result = {name: encoded(clean, tmp_path / name, engine) for name, engine in engines.items()}
+    assert result["serial"] == result["two"] == result["four"]
 
 
 def test_more_shards_than_files_that_may_be_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

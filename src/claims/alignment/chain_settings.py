@@ -56,8 +56,8 @@ class ChainConfig(ExperimentConfig):
 
     def network(self, width: int | None = None) -> dict[str, object]:
         """Settings of a GPT."""
-        found = {"context": self.context, "width": width or self.width, "layers": self.layers, "heads": self.heads}
-        return found | {"dropout": 0.0}
+        arguments = {"context": self.context, "width": width or self.width, "layers": self.layers, "heads": self.heads}
+        return arguments | {"dropout": 0.0}
 
     def pretraining(self) -> LMTrainingConfig:
         """Training settings of a GPT on the text."""

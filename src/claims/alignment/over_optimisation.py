@@ -84,14 +84,14 @@ class Pressed(NamedTuple):
 
     def at(self, d: float) -> np.ndarray:
         """Gold under PPO where √KL first reaches `d`, interpolated between two checkpoints, (S, P)."""
-        found = []
+        points = []
         for kl, gold in zip(self.kl["rl"], self.gold["rl"], strict=True):  # (C, P) each
             way = np.sqrt(np.maximum(kl.mean(axis=1), 0.0))  # (C,)
             after = int((way >= d).argmax())
             before = max(0, after - 1)
             share = 1.0 if way[after] <= way[before] else (d - way[before]) / (way[after] - way[before])
-            found.append((1 - share) * gold[before] + share * gold[after])
-        return np.stack(found)
+            points.append((1 - share) * gold[before] + share * gold[after])
+        return np.stack(points)
 
     def fit(self, form: Form) -> RewardFit | None:
         """The paper's curve fitted to the gold rewards; it starts at the base's reward."""
@@ -122,16 +122,16 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
         """See `Experiment.examine`."""
         config, chains = self.config, Chains(data, self.config)
         seeds = config.numbers(seed)
-        found: dict[str, list[Pressed]] = {name: [] for name in config.proxies}
+        curves: dict[str, list[Pressed]] = {name: [] for name in config.proxies}
         base = chains.sft(seed=seed)
         progress(f"SFT: {base.number_of_parameters():,} parameters")
         for number in seeds:
             samples = self._samples(chains, base, number)
             for name, proxy in config.proxies.items():
-                found[name].append(self._pressed(chains, base, proxy, samples, number, seed))
-                gold = found[name][-1].gold["rl"].mean(axis=(0, 2))
+                curves[name].append(self._pressed(chains, base, proxy, samples, number, seed))
+                gold = curves[name][-1].gold["rl"].mean(axis=(0, 2))
                 progress(f"{name}, seed {number}: gold {gold[0]:.3f} to {gold[-1]:.3f}, at most {gold.max():.3f}")
-        return findings({name: _all_seeds(some) for name, some in found.items()}, self.numbers(), config.margin)
+        return findings({name: _all_seeds(some) for name, some in curves.items()}, self.numbers(), config.margin)
 
     def numbers(self) -> list[int]:
         """1, 2, 4, … up to the number of samples."""
@@ -152,7 +152,7 @@ class OverOptimisation(Experiment[OverOptimisationConfig]):
         reward = chains.reward(layers=proxy.layers, **which)
         held_out = chains.rankings(chains.sets.held_out, seed=DRAWN, base_seed=base_seed)
         right = judge_rewards(rewards_of(reward, held_out), held_out).accuracy
-        pairs = sum(len(one.pairs()) for one in chains.learnt(**which))
+        pairs = sum(len(body.pairs()) for body in chains.learnt(**which))
         judged = self._ppo(chains, base, reward, seed)
         by = by_reward_model(reward)(samples.responses).reshape(samples.rewards.shape)  # (P, N)
         numbers = self.numbers()
@@ -185,15 +185,15 @@ def _all_seeds(some: Sequence[Pressed]) -> Pressed:
     """Measure one proxy with all seeds."""
     first = some[0]
     parts = [
-        {form: np.concatenate([getattr(one, name)[form] for one in some]) for form in FORMS}
+        {form: np.concatenate([getattr(curve, name)[form] for curve in some]) for form in FORMS}
         for name in ("gold", "proxy", "kl")
     ]
-    return Pressed(first.parameters, first.pairs, np.concatenate([one.accuracy for one in some]), *parts)
+    return Pressed(first.parameters, first.pairs, np.concatenate([curve.accuracy for curve in some]), *parts)
 
 
-def course(one: Pressed) -> Course:
+def course(pressed: Pressed) -> Course:
     """The rise and fall of gold, and the climb of the proxy, under PPO."""
-    gold, proxy = one.gold["rl"], one.proxy["rl"]  # (S, C, P)
+    gold, proxy = pressed.gold["rl"], pressed.proxy["rl"]  # (S, C, P)
     chosen, rest = gold[:, :, ::2], slice(1, None, 2)
     best = int(chosen.mean(axis=(0, 2)).argmax())
     return Course(
@@ -204,19 +204,19 @@ def course(one: Pressed) -> Course:
     )
 
 
-def findings(found: Mapping[str, Pressed], numbers: Sequence[int], margin: float) -> Findings:
+def findings(curves: Mapping[str, Pressed], numbers: Sequence[int], margin: float) -> Findings:
     """The claim holds if the first proxy's gold falls while the proxy rises, and gold is lower for the other proxies at
     the same distance."""
-    courses = {name: course(one) for name, one in found.items()}
-    first, *others = found
-    far = {name: min(found[name].reached(), found[first].reached()) for name in others}
-    ends = {name: difference(found[name].at(far[name]), found[first].at(far[name])) for name in others}
-    gate = above(found[first].accuracy, 0.5, f"{first} has not learnt: its share of held-out pairs")
-    lower = [(-one).exceeds(margin) for one in ends.values()]
+    courses = {name: course(curve) for name, curve in curves.items()}
+    first, *others = curves
+    far = {name: min(curves[name].reached(), curves[first].reached()) for name in others}
+    ends = {name: difference(curves[name].at(far[name]), curves[first].at(far[name])) for name in others}
+    gate = above(curves[first].accuracy, 0.5, f"{first} has not learnt: its share of held-out pairs")
+    lower = [(-end).exceeds(margin) for end in ends.values()]
     verdict = gated([gate], every([courses[first].over_optimised(margin), *lower]))
-    parts = [_summary(name, found[name], courses[name]) for name in found]
-    parts += [f"at √KL {far[name]:.1f} {name} against {first} {with_interval(one)}" for name, one in ends.items()]
-    best = ", ".join(f"{_gold(one, 'best_of_n', -1)} ({name})" for name, one in found.items())
+    parts = [_summary(name, curves[name], courses[name]) for name in curves]
+    parts += [f"at √KL {far[name]:.1f} {name} against {first} {with_interval(end)}" for name, end in ends.items()]
+    best = ", ".join(f"{_gold(curve, 'best_of_n', -1)} ({name})" for name, curve in curves.items())
     parts.append(f"the best of {numbers[-1]}: {best}")
     return Findings(
         **opened(verdict, "; ".join(parts) + "."),
@@ -231,54 +231,59 @@ def findings(found: Mapping[str, Pressed], numbers: Sequence[int], margin: float
             "√KL of the fitted peak",
             "residual",
         ],
-        rows=[_row(name, one, form) for name, one in found.items() for form in FORMS],
-        plots=[_plot(found, form, what) for form in FORMS for what in ("gold", "proxy")],
+        rows=[_row(name, curve, form) for name, curve in curves.items() for form in FORMS],
+        plots=[_plot(curves, form, what) for form in FORMS for what in ("gold", "proxy")],
         figures={
             figure(name, form, what): value
-            for name, one in found.items()
+            for name, curve in curves.items()
             for form in FORMS
-            for what, value in (("first", _mean(one, form, 0)), ("last", _mean(one, form, -1)))
+            for what, value in (("first", _mean(curve, form, 0)), ("last", _mean(curve, form, -1)))
         }
-        | {figure(name, "accuracy"): float(one.accuracy.mean()) for name, one in found.items()},
+        | {figure(name, "accuracy"): float(curve.accuracy.mean()) for name, curve in curves.items()},
     )
 
 
-def _summary(name: str, one: Pressed, way: Course) -> str:
-    far, last = one.d("rl")[[way.best, -1]].tolist()
+def _summary(name: str, pressed: Pressed, way: Course) -> str:
+    far, last = pressed.d("rl")[[way.best, -1]].tolist()
     return (
-        f"{name}: gold {_gold(one, 'rl', 0)}, at √KL {far:.1f} {_gold(one, 'rl', way.best)}, a rise of "
+        f"{name}: gold {_gold(pressed, 'rl', 0)}, at √KL {far:.1f} {_gold(pressed, 'rl', way.best)}, a rise of "
         f"{with_interval(way.rise)}, then to √KL {last:.1f} {with_interval(way.fall)} while the proxy changes by "
         f"{with_interval(way.climb)}"
     )
 
 
-def _mean(one: Pressed, form: Form, step: int) -> float:
-    return float(one.gold[form][:, step].mean())
+def _mean(pressed: Pressed, form: Form, step: int) -> float:
+    return float(pressed.gold[form][:, step].mean())
 
 
-def _gold(one: Pressed, form: Form, step: int) -> str:
-    return f"{_mean(one, form, step):.3f}"
+def _gold(pressed: Pressed, form: Form, step: int) -> str:
+    return f"{_mean(pressed, form, step):.3f}"
 
 
-def _row(name: str, one: Pressed, form: Form) -> list[str | float | None]:
-    fit, gold = one.fit(form), one.gold[form].mean(axis=(0, 2))
+def _row(name: str, pressed: Pressed, form: Form) -> list[str | float | None]:
+    fit, gold = pressed.fit(form), pressed.gold[form].mean(axis=(0, 2))
     peak = None if fit is None or fit.peak is None else fit.peak.d
-    of: list[str | float | None] = [name, float(one.parameters), float(one.pairs), rounded(float(one.accuracy.mean()))]
-    measured = [rounded(float(value)) for value in (gold[0], gold.max(), gold[-1], one.d(form)[-1])]
+    of: list[str | float | None] = [
+        name,
+        float(pressed.parameters),
+        float(pressed.pairs),
+        rounded(float(pressed.accuracy.mean())),
+    ]
+    measured = [rounded(float(value)) for value in (gold[0], gold.max(), gold[-1], pressed.d(form)[-1])]
     fitted = [None] * 4 if fit is None else [rounded(fit.alpha), rounded(fit.beta), rounded(peak), rounded(fit.error)]
     return [*of, TITLES[form], *measured, *fitted]
 
 
-def _plot(found: Mapping[str, Pressed], form: Form, what: str) -> Plot:
+def _plot(curves: Mapping[str, Pressed], form: Form, what: str) -> Plot:
     """Means over seeds and prompts; for gold also the fitted curve."""
     lines = []
-    for name, one in found.items():
-        values = getattr(one, what)[form]  # (S, C, P)
+    for name, curve in curves.items():
+        values = getattr(curve, what)[form]  # (S, C, P)
         error = values.mean(axis=2).std(axis=0, ddof=1).tolist() if len(values) > 1 else None
-        lines.append(series(name, one.d(form).round(2).tolist(), values.mean(axis=(0, 2)).tolist(), error))
-        fit = one.fit(form)
+        lines.append(series(name, curve.d(form).round(2).tolist(), values.mean(axis=(0, 2)).tolist(), error))
+        fit = curve.fit(form)
         if what == "gold" and fit is not None:
-            d = np.linspace(0.0, float(one.d(form).max()), 30).tolist()
+            d = np.linspace(0.0, float(curve.d(form).max()), 30).tolist()
             lines.append(series(f"{name}, fitted", d, [fit.reward(distance) for distance in d]))
     return Plot(
         title=f"{what.capitalize()} reward by {TITLES[form]}",

@@ -29,9 +29,9 @@ DRAWN = 0
 """The seed of the answers, for all policies."""
 
 
-def with_interval(one: Difference) -> str:
+def with_interval(difference: Difference) -> str:
     """A difference of rewards or losses as text."""
-    return f"{one.mean:+.3f} ({one.low:+.3f} to {one.high:+.3f})"
+    return f"{difference.mean:+.3f} ({difference.low:+.3f} to {difference.high:+.3f})"
 
 
 class Judged(NamedTuple):
@@ -48,7 +48,7 @@ class Judges:
 
     def __init__(self, template: ChatTemplate, dialogues: Sequence[Dialogue], max_new_tokens: int) -> None:
         self.template, self.dialogues, self.max_new_tokens = template, dialogues, max_new_tokens
-        self.ids = [row.tolist() for row in template.prompts([one.prompt for one in dialogues])]
+        self.ids = [row.tolist() for row in template.prompts([dialogue.prompt for dialogue in dialogues])]
         self.score = by_judge(rewards_of_answers, dialogues, template)
 
     def drawn(self, policy: InstructedGPT, base: InstructedGPT, reward: RewardModel) -> Judged:
@@ -66,8 +66,8 @@ class Judges:
     def best(self, policy: InstructedGPT, reward: RewardModel, n: int) -> Judged:
         """The best of n answers by the reward model; the KL is `best_of_n_kl`."""
         how = {"n": n, "max_new_tokens": self.max_new_tokens, "seed": DRAWN}
-        found = sample_many(policy, self.ids, by_reward_model(reward), **how)
-        return Judged(self.gold(found.best()), found.rewards.max(axis=1), np.full(len(self.ids), best_of_n_kl(n)))
+        sampled = sample_many(policy, self.ids, by_reward_model(reward), **how)
+        return Judged(self.gold(sampled.best()), sampled.rewards.max(axis=1), np.full(len(self.ids), best_of_n_kl(n)))
 
     def gold(self, responses: Sequence[Response]) -> np.ndarray:
         """The gold reward of responses, (P,)."""

@@ -106,7 +106,7 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
         policy."""
         config, chains, base_seed = self.config, Chains(data, self.config), seeds[0]
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             variant = Variant.model_validate(change)
             plainly = variant.method == "plain"  # it needs no SFT model of its width
             base = chains.sft(seed=base_seed, width=None if plainly else variant.width)
@@ -123,7 +123,7 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
             values = {"gold": test.gold, "unseen": unseen.gold, "proxy": test.proxy, "kl": test.kl, "text": text}
             return plain.number_of_parameters(), values
 
-        return one
+        return trial
 
     def judged(
         self, expected: Expectation, by: Mapping[str, Measured], *rest: Any, **where: Any
@@ -132,9 +132,9 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
         verdict, figures = super().judged(expected, by, *rest, **where)
         if (expected.metric or self.config.metric) != "gold" or expected.than not in by:
             return verdict, figures
-        shares = [preferred(by[one.variant], by[str(expected.than)]) for one in figures]
-        texts = [f"{one.text}, preferred in {share:.0%}" for one, share in zip(figures, shares, strict=True)]
-        return verdict, [one._replace(text=text) for one, text in zip(figures, texts, strict=True)]
+        shares = [preferred(by[figure.variant], by[str(expected.than)]) for figure in figures]
+        texts = [f"{figure.text}, preferred in {share:.0%}" for figure, share in zip(figures, shares, strict=True)]
+        return verdict, [figure._replace(text=text) for figure, text in zip(figures, texts, strict=True)]
 
     def _policy(
         self, chains: Chains, variant: Variant, base: InstructedGPT, reward: RewardModel, which: Mapping[str, Any]
@@ -166,7 +166,7 @@ class PolicyComparison(Comparison[PolicyComparisonConfig]):
         return judges.drawn(policy, base, reward)
 
 
-def preferred(one: Measured, other: Measured) -> float:
+def preferred(measured: Measured, other: Measured) -> float:
     """The probability that its answer is preferred: P(gold higher) + ½ P(equal)."""
-    ours, theirs = one.items["gold"], other.items["gold"]
+    ours, theirs = measured.items["gold"], other.items["gold"]
     return float(((ours > theirs) + (ours == theirs) / 2).mean())

@@ -35,11 +35,11 @@ def answered_in_words(
     seed: int = 0,
 ) -> np.ndarray:
     """The gold rewards (P,) of drawn answers, temperature 1."""
-    policy = InstructedGPT.grown_from(model).eval()  # it has not learnt the markers of dialogues
+    policy = InstructedGPT.from_gpt(model).eval()  # it has not learnt the markers of dialogues
     room = policy.context - max_new_tokens
-    ids = [prompt_in_words(template, one, examples, shots, room) for one in dialogues]
+    ids = [prompt_in_words(template, dialogue, examples, shots, room) for dialogue in dialogues]
     rollouts = roll_out(policy, ids, max_new_tokens=max_new_tokens, seed=seed)
-    answers = [template.response(one.tokens) for one in rollouts.responses(range(len(ids)))]
+    answers = [template.response(response.tokens) for response in rollouts.responses(range(len(ids)))]
     return np.array(rewards_of_answers(dialogues, [first_sentence(text) for text in answers]), dtype=np.float64)
 
 
@@ -53,8 +53,10 @@ def prompt_in_words(
     template: ChatTemplate, dialogue: Dialogue, pool: Sequence[Dialogue], shots: int, room: int
 ) -> list[int]:
     """As many of the examples as fit, and the instruction, in at most `room` tokens."""
-    alike = [one for one in pool if one.kind == dialogue.kind] or pool
-    examples = sorted((f"{one.prompt[-1].text} {one.response}" for one in alike), key=lambda text: (len(text), text))
+    alike = [entry for entry in pool if entry.kind == dialogue.kind] or pool
+    examples = sorted(
+        (f"{dialogue.prompt[-1].text} {dialogue.response}" for dialogue in alike), key=lambda text: (len(text), text)
+    )
     instruction = dialogue.prompt[-1].text
     for count in range(min(shots, len(examples)), -1, -1):
         text = " ".join([*examples[:count], instruction])

@@ -75,28 +75,28 @@ class RankingPairs(Comparison[RankingPairsConfig]):
         """See `Comparison.measure`; the SFT model is the same for all seeds."""
         chains = Chains(data, self.config)
 
-        def one(_: str, change: Change, seed: int) -> Scored:
-            found = self._learnt(chains, Variant(**change).pairs, seed, seeds[0])
-            loss, right = found.loss.mean(axis=1), found.right.mean(axis=1)  # (C,)
+        def trial(_: str, change: Change, seed: int) -> Scored:
+            pairs = self._learnt(chains, Variant(**change).pairs, seed, seeds[0])
+            loss, right = pairs.loss.mean(axis=1), pairs.right.mean(axis=1)  # (C,)
             return 0, {
-                "loss": found.loss[-1],
-                "right": found.right[-1],
+                "loss": pairs.loss[-1],
+                "right": pairs.right[-1],
                 "best": float(right.max()),
                 "lowest": float(loss.min()),
-                "read": found.read,
+                "read": pairs.read,
                 "losses": dict(enumerate(loss.tolist(), start=1)),
-                "train": dict(enumerate(found.train.tolist(), start=1)),
+                "train": dict(enumerate(pairs.train.tolist(), start=1)),
                 "rights": dict(enumerate(right.tolist(), start=1)),
             }
 
-        return one
+        return trial
 
     def _learnt(self, chains: Chains, way: Way, seed: int, base_seed: int) -> Learnt:
         """One reward model."""
         config, base = self.config, chains.sft(seed=base_seed)
         rankings = chains.learnt(seed=seed, base_seed=base_seed)
         held_out = chains.rankings(chains.sets.held_out, seed=0, base_seed=base_seed)
-        pairs = sum(len(one.pairs()) for one in rankings)
+        pairs = sum(len(ranking.pairs()) for ranking in rankings)
         # the same average number of pairs per step, so that both make the same number of steps per pass
         size = (
             config.reward_batch_size if way == "together" else round(config.reward_batch_size * pairs / len(rankings))
@@ -119,7 +119,7 @@ class RankingPairs(Comparison[RankingPairsConfig]):
                 model.train()
 
         chains.judge(rankings, base, seed=seed, watch=watch, **changes)
-        answers = sum(len(one.responses) for one in rankings) if way == "together" else 2 * pairs
+        answers = sum(len(ranking.responses) for ranking in rankings) if way == "together" else 2 * pairs
         loss, right, train = (np.stack(part) for part in zip(*measured, strict=True))
         return Learnt(loss, right, train, float(answers))
 
@@ -127,8 +127,8 @@ class RankingPairs(Comparison[RankingPairsConfig]):
 def judged(model: RewardModel, rankings: list[Ranking]) -> tuple[np.ndarray, np.ndarray]:
     """Mean −log σ(r_w − r_l) in nats over the pairs of each ranking, and the share of correct pairs, (N,) each."""
     losses, right = [], []
-    for rewards, one in zip(rewards_of(model, rankings), rankings, strict=True):
-        better, worse = np.array(one.pairs()).T  # (pairs,) each
+    for rewards, ranking in zip(rewards_of(model, rankings), rankings, strict=True):
+        better, worse = np.array(ranking.pairs()).T  # (pairs,) each
         differences = rewards[better] - rewards[worse]
         losses.append(float(np.logaddexp(0, -differences).mean()))
         right.append(float((differences > 0).mean()))

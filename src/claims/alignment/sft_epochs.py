@@ -79,26 +79,26 @@ class SFTEpochs(Comparison[SFTEpochsConfig]):
         curves = {seed: self._curve(chains, seed, seeds[0]) for seed in seeds}
         lowest = lowest_loss(list(curves.values()))
 
-        def one(_: str, change: Change, seed: int) -> Scored:
-            found, last, rest = curves[seed], Variant(**change).at == "last", slice(1, None, 2)
+        def trial(_: str, change: Change, seed: int) -> Scored:
+            curve, last, rest = curves[seed], Variant(**change).at == "last", slice(1, None, 2)
             stop = -1 if last else lowest
-            drawn = zip(("losses", "train", "golds"), (found.loss, found.train[:, None], found.gold), strict=True)
-            by_epoch = {name: dict(zip(found.epochs, some.mean(axis=1).tolist(), strict=True)) for name, some in drawn}
+            drawn = zip(("losses", "train", "golds"), (curve.loss, curve.train[:, None], curve.gold), strict=True)
+            by_epoch = {name: dict(zip(curve.epochs, some.mean(axis=1).tolist(), strict=True)) for name, some in drawn}
             return 0, {
-                "loss": found.loss[stop, rest],
-                "gold": found.gold[stop, rest],
-                "epochs": found.epochs[stop],
-                "fell": float(found.train[0] - found.train[-1]),
+                "loss": curve.loss[stop, rest],
+                "gold": curve.gold[stop, rest],
+                "epochs": curve.epochs[stop],
+                "fell": float(curve.train[0] - curve.train[-1]),
                 **(by_epoch if last else {}),
             }
 
-        return one
+        return trial
 
     def _curve(self, chains: Chains, seed: int, base_seed: int) -> Curve:
         """The training run of one seed."""
         config, judges = self.config, Judges(chains.template, chains.sets.held_out, self.config.max_new_tokens)
         sets = chains.sets.held_out, chains.sets.demonstrations
-        held, rows = (chains.template.rows([one.messages for one in some]) for some in sets)
+        held, rows = (chains.template.rows([dialogue.messages for dialogue in some]) for some in sets)
         passes = config.epochs * len(rows) / config.sft_batch_size
         steps = config.tuning(max_steps=round(passes)).max_steps
         stops = np.unique(np.ceil(np.linspace(0, steps, config.looks + 1)).astype(int)[1:]).tolist()
@@ -120,17 +120,17 @@ class SFTEpochs(Comparison[SFTEpochsConfig]):
 
 def lowest_loss(curves: Sequence[Curve]) -> int:
     """The index with the lowest loss on every second dialogue, over all seeds."""
-    return int(np.mean([one.loss[:, ::2].mean(axis=1) for one in curves], axis=0).argmin())
+    return int(np.mean([curve.loss[:, ::2].mean(axis=1) for curve in curves], axis=0).argmin())
 
 
 @torch.no_grad()
 def losses(model: InstructedGPT, rows: Sequence[DialogueIds]) -> np.ndarray:
     """Mean −log P in nats of the target tokens of each dialogue that fits into the context, (N,)."""
-    found = []
+    curve = []
     for row in rows:
         if len(row.ids) - 1 <= model.context:
             tokens, targets, _ = dialogue_batch([row])  # (1, T) each
             hidden, _ = model(tokens)
             learnt = targets != PAD
-            found.append(-float(model.head.target_log_probs(hidden[learnt], targets[learnt]).double().mean()))
-    return np.array(found)
+            curve.append(-float(model.head.target_log_probs(hidden[learnt], targets[learnt]).double().mean()))
+    return np.array(curve)

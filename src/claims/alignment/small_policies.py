@@ -110,7 +110,7 @@ class Chains:
             changes: to `ChainConfig.tuning`.
         """
         torch.manual_seed(seed)
-        model, config = InstructedGPT.grown_from(base), self.config.tuning(**changes)
+        model, config = InstructedGPT.from_gpt(base), self.config.tuning(**changes)
         rows = dialogue_rows(
             self.template, repeated(dialogues, config.repeats), model.context, too_long="leave_out", split="train"
         )
@@ -135,7 +135,7 @@ class Chains:
             self.sft(seed=base_seed),
             PreferencesConfig(samples=self.config.samples, max_new_tokens=self.config.max_new_tokens),
         )
-        texts = [one.prompt[-1].text for one in (dialogues[0], dialogues[-1])]
+        texts = [ranking.prompt[-1].text for ranking in (dialogues[0], dialogues[-1])]
         answers = self._once(
             ["samples", *texts, len(dialogues), seed, base_seed],
             lambda: sampled(policy, self.template, dialogues, config, seed),
@@ -152,8 +152,8 @@ class Chains:
         )
         if ranked is None:
             return rankings
-        kept = {one.prompt for one in self.sets.ranked[: self.config.count(ranked)]}
-        return [one for one in rankings if one.prompt in kept]
+        kept = {ranking.prompt for ranking in self.sets.ranked[: self.config.count(ranked)]}
+        return [ranking for ranking in rankings if ranking.prompt in kept]
 
     def reward(
         self,
@@ -190,7 +190,7 @@ class Chains:
         """
         pairs = changes.get("pairs", "together")
         if pairs == "apart":
-            rankings = [ranking_of(pair) for one in rankings for pair in one.preferences()]
+            rankings = [ranking_of(pair) for ranking in rankings for pair in ranking.preferences()]
         torch.manual_seed(seed)
         body = base.config.model_copy(update={"layers": layers or base.config.layers})
         model = RewardModel(RewardConfig(body=body, dropout=0.0, likelihood=self.config.likelihood), base.vocab_size)
@@ -204,7 +204,7 @@ class Chains:
         )
         at_step = None if watch is None else lambda step: watch(model, step)
         train(task, lambda step: task.loss(batches.train(step)), config, at_step)
-        model.centre([one.messages for one in self.sets.held_out])
+        model.centre([dialogue.messages for dialogue in self.sets.held_out])
         return model
 
     def aligned(
@@ -234,7 +234,7 @@ class Chains:
         return policy
 
     def _ppo(self, policy: InstructedGPT, config: PPOTraining, reward: RewardModel, seed: int) -> tuple[Any, Any]:
-        ids = [row.tolist() for row in self.template.prompts([one.prompt for one in self.sets.prompts])]
+        ids = [row.tolist() for row in self.template.prompts([prompt.prompt for prompt in self.sets.prompts])]
         critic = (
             critic_from(reward) if config.critic == "reward" else make_critic(policy, shared=config.critic == "shared")
         )
@@ -254,8 +254,8 @@ class Chains:
         name = json.dumps(key)
         if name not in self._cache:
             self._cache[name] = make()
-        found: Made = self._cache[name]
-        return found
+        policy: Made = self._cache[name]
+        return policy
 
     def _drawn(self) -> Sets:
         config = self.config
@@ -264,13 +264,13 @@ class Chains:
         ends = np.cumsum(sizes).tolist()
         dialogues = self._fitting("train", ends[-1])
         parts = dialogues[: ends[0]], dialogues[ends[0] : ends[1]], dialogues[ends[1] :]
-        found = Sets(*parts, *(self._fitting(split, some) for split in ("validation", "test", "unseen")))
-        if least := [name for name, some in found._asdict().items() if len(some) < LEAST // 2]:
+        sets = Sets(*parts, *(self._fitting(split, some) for split in ("validation", "test", "unseen")))
+        if least := [name for name, some in sets._asdict().items() if len(some) < LEAST // 2]:
             raise InputError(
                 f"claim.settings: there are too few instructions for {', '.join(least)}; set demonstrations, ranked or "
                 "prompts lower, or context higher"
             )
-        return found
+        return sets
 
     def _fitting(self, split: str, count: int) -> list[Dialogue]:
         """So many dialogues that the context holds, with room for `max_new_tokens` after the prompt; fewer if few fit.
@@ -280,10 +280,10 @@ class Chains:
         context, kept = self.config.context, list[Dialogue]()
         for times in DRAWN:
             drawn = demonstrations(InstructionsConfig(), split, times * count)
-            drawn = [one for one in drawn if one.kind != REWORDED]
+            drawn = [dialogue for dialogue in drawn if dialogue.kind != REWORDED]
             prompts = with_room(drawn, self.template, context - self.config.max_new_tokens)
-            rows = self.template.rows([one.messages for one in prompts])
-            kept = [one for one, row in zip(prompts, rows, strict=True) if len(row.ids) <= context][:count]
+            rows = self.template.rows([prompt.messages for prompt in prompts])
+            kept = [prompt for prompt, row in zip(prompts, rows, strict=True) if len(row.ids) <= context][:count]
             if len(kept) == count:
                 break
         return kept

@@ -73,7 +73,7 @@ class Activations(Comparison[ActivationsConfig]):
         del data, seeds
         config = self.config
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             activation = Variant(**change).activation
             points, network = config.start(activation, seed)
             gradient = gradient_by_layer(network, points)
@@ -90,7 +90,7 @@ class Activations(Comparison[ActivationsConfig]):
                 "gradient": dict(enumerate(gradient, start=1)),
             }
 
-        return one
+        return trial
 
 
 def gradient_by_layer(network: Perceptron, points: Points) -> list[float]:
@@ -117,5 +117,5 @@ def slope(activation: torch.nn.Module, z: Tensor) -> Tensor:
     """f′(z), entry by entry, by autograd."""
     with torch.enable_grad():
         z = z.detach().requires_grad_()
-        (found,) = torch.autograd.grad(activation(z).sum(), z)
-    return found
+        (gradient,) = torch.autograd.grad(activation(z).sum(), z)
+    return gradient

@@ -70,22 +70,22 @@ class Approximation(Comparison[ApproximationConfig]):
             clip_norm=None,
         )
 
-        def one(base: Literal["tanh", "relu"], change: Change, seed: int) -> Scored:
+        def trial(base: Literal["tanh", "relu"], change: Change, seed: int) -> Scored:
             torch.manual_seed(seed)
             network = Perceptron([1, Variant(**change).width, 1], base)
             first: Any = network.linear[0]
             spread(first.weight, first.bias)
             train(network, lambda _: functional.mse_loss(network(x), y), training)
             with torch.no_grad():
-                found = network(x)
+                output = network(x)
             size = sum(parameter.numel() for parameter in network.parameters())
             return size, {
-                "error": float((found - y).square().mean().sqrt()),
-                "largest": float((found - y).abs().max()),
-                "output": {round(float(x_value), 2): float(value) for x_value, value in zip(x, found, strict=True)},
+                "error": float((output - y).square().mean().sqrt()),
+                "largest": float((output - y).abs().max()),
+                "output": {round(float(x_value), 2): float(value) for x_value, value in zip(x, output, strict=True)},
             }
 
-        return one
+        return trial
 
 
 @torch.no_grad()

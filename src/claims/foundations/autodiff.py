@@ -86,7 +86,7 @@ def negative_log(x: Node) -> Node:
 
 def in_order(last: Node) -> list[Node]:
     """A node and all of its ancestors, each after its own parents."""
-    found: list[Node] = []
+    order: list[Node] = []
     seen: set[int] = set()
 
     def visit(node: Node) -> None:
@@ -94,10 +94,10 @@ def in_order(last: Node) -> list[Node]:
             seen.add(id(node))
             for parent in node.parents:
                 visit(parent)
-            found.append(node)
+            order.append(node)
 
     visit(last)
-    return found
+    return order
 
 
 def backward(loss: Node) -> None:

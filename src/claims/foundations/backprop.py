@@ -72,17 +72,17 @@ def network(weights: Weights) -> Node:
 
 def differences(weights: Weights) -> Weights:
     """∂L/∂ every entry of the parameters and the input, by central differences."""
-    found = {}
+    gradients = {}
     for name, value in weights.items():
-        found[name] = np.zeros_like(value)
+        gradients[name] = np.zeros_like(value)
         for index in np.ndindex(value.shape):
             losses = []
             for step in (EPSILON, -EPSILON):
                 moved = value.copy()
                 moved[index] += step
                 losses.append(network(weights | {name: moved}).value.item())
-            found[name][index] = (losses[0] - losses[1]) / (2 * EPSILON)
-    return found
+            gradients[name][index] = (losses[0] - losses[1]) / (2 * EPSILON)
+    return gradients
 
 
 def descended(weights: Weights, gradients: Weights, rate: float) -> Weights:

@@ -71,24 +71,24 @@ class Batches(Comparison[BatchesConfig]):
         def losses(rows: int, rate: float, seed: int) -> dict[int, float]:
             return self._losses(rows, rate, seed)
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             variant = Variant(**change)
             rows = variant.rows or config.points
             updates = config.steps(config.passes)
             rate = best_rate(variant.rates, lambda rate: [*losses(rows, rate, seeds[0]).values()][-1])
             early = best_rate(variant.rates, lambda rate: losses(rows, rate, seeds[0]).get(updates, math.nan))
-            found = losses(rows, rate, seed)
+            curve = losses(rows, rate, seed)
             return 0, {
-                "loss": [*found.values()][-1],
+                "loss": [*curve.values()][-1],
                 "early": losses(rows, early, seed).get(updates, math.nan),
                 "early_rate": early,
-                "updates": float(max(found)),
+                "updates": float(max(curve)),
                 "rate": rate,
-                "by_updates": found,
-                "by_examples": {updates * rows: loss for updates, loss in found.items()},
+                "by_updates": curve,
+                "by_examples": {updates * rows: loss for updates, loss in curve.items()},
             }
 
-        return one
+        return trial
 
     def _losses(self, rows: int, rate: float, seed: int) -> dict[int, float]:
         """Updates so far → loss on all points: after each pass, and after as many updates as there are passes."""
@@ -100,7 +100,7 @@ class Batches(Comparison[BatchesConfig]):
         steps = passes * each
         training = TrainingConfig(optimizer="sgd", lr=rate, schedule="constant", max_steps=steps, clip_norm=None)
         batches = passes_over(config.points, rows, seed)
-        found: dict[int, float] = {}
+        losses: dict[int, float] = {}
 
         def loss(step: int) -> torch.Tensor:
             del step
@@ -109,10 +109,10 @@ class Batches(Comparison[BatchesConfig]):
 
         def watch(updates: int) -> None:
             if updates % each == 0 or updates == passes:
-                found[updates] = whole(network, points)
+                losses[updates] = whole(network, points)
 
         train(network, loss, training, watch)
-        return found or {0: math.nan}
+        return losses or {0: math.nan}
 
 
 def best_rate(rates: Sequence[float], loss: Callable[[float], float]) -> float:

@@ -62,7 +62,7 @@ class Clipping(Comparison[ClippingConfig]):
         del seeds
         config = self.config
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             torch.manual_seed(seed)
             settings = RecurrentConfig(cell="rnn", width=config.width, embedding_dim=config.width)
             model = RecurrentLM(settings, data.tokenizer().vocab_size)
@@ -75,4 +75,4 @@ class Clipping(Comparison[ClippingConfig]):
             kept = math.isfinite(last) and last <= losses[0]
             return model.number_of_parameters(), {"loss": last if kept else math.nan, "diverged": float(not kept)}
 
-        return one
+        return trial

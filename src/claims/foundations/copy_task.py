@@ -109,7 +109,7 @@ class CopyTask(Comparison[CopyConfig]):
         del data, seeds
         config = self.config
 
-        def one(network: Network, change: Change, seed: int) -> Scored:
+        def trial(network: Network, change: Change, seed: int) -> Scored:
             variant = Variant(**change)
             delay, length = variant.delay, variant.length or config.length
             torch.manual_seed(seed)
@@ -132,7 +132,7 @@ class CopyTask(Comparison[CopyConfig]):
                 predicted = model(tokens)[:, -length:].argmax(dim=2)  # (B, n)
             return 0, {"right": float((predicted == tokens[:, :length]).double().mean())}
 
-        return one
+        return trial
 
 
 def copy_rows(rows: int, symbols: int, length: int, delay: int, generator: torch.Generator) -> Tensor:

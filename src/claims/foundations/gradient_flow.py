@@ -61,7 +61,7 @@ class GradientFlow(Comparison[GradientFlowConfig]):
         del data, seeds
         config = self.config
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             torch.manual_seed(seed)
             network = recurrent(Variant(**change).cell, input_width=config.width, width=config.width)
             x = torch.randn(config.rows, config.length, config.width)
@@ -70,7 +70,7 @@ class GradientFlow(Comparison[GradientFlowConfig]):
             left, half = math.log(share[-1]), math.log(share[len(share) // 2])
             return 0, {"left": left, "half": half, "share": share[-1], "flow": dict(enumerate(share))}
 
-        return one
+        return trial
 
 
 def gradient_norms(network: RecurrentStack, x: torch.Tensor, direction: torch.Tensor) -> torch.Tensor:

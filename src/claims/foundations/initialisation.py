@@ -68,7 +68,7 @@ class Initialisations(Comparison[InitialisationConfig]):
         del data, seeds
         config = self.config
 
-        def one(base: Any, change: Change, seed: int) -> Scored:
+        def trial(base: Any, change: Change, seed: int) -> Scored:
             points, network = config.start(base, seed)
             for layer in (*network.linear, network.head):
                 begin(layer.weight, Variant(**change).start)
@@ -86,7 +86,7 @@ class Initialisations(Comparison[InitialisationConfig]):
                 "gradient": dict(enumerate(gradient, start=1)),
             }
 
-        return one
+        return trial
 
 
 def begin(weight: Tensor, start: Start) -> None:

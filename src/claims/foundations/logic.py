@@ -82,7 +82,7 @@ class Logic(Comparison[LogicConfig]):
             clip_norm=None,
         )
 
-        def one(base: Table, change: Change, seed: int) -> Scored:
+        def trial(base: Table, change: Change, seed: int) -> Scored:
             variant, rows = Variant(**change), table(base, config.bits)
             torch.manual_seed(seed)
             network = Perceptron([rows.x.shape[1], *[variant.width] * variant.layers, 2], "tanh")
@@ -90,7 +90,7 @@ class Logic(Comparison[LogicConfig]):
             size = sum(parameter.numel() for parameter in network.parameters())
             return size, {"accuracy": accuracy(network, rows), "loss": dict(list(enumerate(losses))[::10])}
 
-        return one
+        return trial
 
 
 def table(name: Table, bits: int) -> Points:

@@ -82,10 +82,10 @@ class Losses(Comparison[LossesConfig]):
         @cache
         def steps(base: Start, kind: Kind) -> dict[int, float]:
             """Seed → steps, at the rate with the fewest on average."""
-            found = [[self._steps(kind, begun[one][base], rate, most) for one in seeds] for rate in config.rates]
-            return dict(zip(seeds, min(found, key=sum), strict=True))
+            counts = [[self._steps(kind, begun[seed][base], rate, most) for seed in seeds] for rate in config.rates]
+            return dict(zip(seeds, min(counts, key=sum), strict=True))
 
-        def one(base: Start, change: Change, seed: int) -> Scored:
+        def trial(base: Start, change: Change, seed: int) -> Scored:
             kind = Variant(**change).loss
             needed = steps(base, kind)[seed]
             curve = {f"{sure:.4g}": gradient(kind, sure) for sure in config.confidences}
@@ -95,7 +95,7 @@ class Losses(Comparison[LossesConfig]):
                 "gradient": curve if base == config.bases[0] else {},
             }
 
-        return one
+        return trial
 
     def _begun(self, seed: int) -> "dict[Start, Begun]":
         """The two starting networks."""

@@ -108,7 +108,7 @@ class Normalisation(Comparison[NormalisationConfig]):
         del data, seeds
         config = self.config
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             norm = Variant(**change).norm
             right = {rows: self._points(norm, rows, seed) for rows in config.batch_sizes}
             read = {length: self._sentences(norm, length, seed) for length in config.lengths}
@@ -123,7 +123,7 @@ class Normalisation(Comparison[NormalisationConfig]):
                 "company": {length: moved for length, (_, moved) in read.items()},
             }
 
-        return one
+        return trial
 
     def _points(self, norm: Norm, rows: int, seed: int) -> float:
         config = self.config
@@ -173,13 +173,13 @@ def moved_by_company(network: Reader, rows: int, longest: int, draw: torch.Gener
     """Standard deviation of a sentence's score over different batches, as a share of the deviation between
     sentences."""
     network.train()
-    one = sentences(rows, SHORT[1], draw).words[1:2]
+    word = sentences(rows, SHORT[1], draw).words[1:2]
     scores, others = [], []
     for _ in range(COMPANIES):
         words = sentences(rows, longest, draw).words
-        words[1] = functional.pad(one[0], (0, max(0, words.shape[1] - one.shape[1])))[: words.shape[1]]
-        found = network(words)  # (B, 2)
-        gaps = found[:, 1] - found[:, 0]
+        words[1] = functional.pad(word[0], (0, max(0, words.shape[1] - word.shape[1])))[: words.shape[1]]
+        output = network(words)  # (B, 2)
+        gaps = output[:, 1] - output[:, 0]
         scores.append(gaps[1])
         others.append(gaps)
     network.eval()

@@ -90,14 +90,14 @@ class Optimisers(Comparison[OptimisersConfig]):
         def losses(name: Optimizer, rate: float, seed: int) -> list[float]:
             return self._losses(data, name, rate, seed)
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             variant = Variant(**change)
             searched = {rate: last_loss(losses(variant.optimizer, rate, seeds[0])) for rate in variant.rates}
             best = min(searched, key=lambda rate: searched[rate])
             run = losses(variant.optimizer, best, seed)
             return 0, {"loss": last_loss(run), "rate": best, "by_step": stretches(run), "by_rate": searched}
 
-        return one
+        return trial
 
     def _losses(self, data: Data, name: Optimizer, rate: float, seed: int) -> list[float]:
         """The loss of each step of one training run."""

@@ -76,10 +76,10 @@ class OutputLayers(Comparison[OutputLayersConfig]):
         """See `Comparison.measure`. It creates its own text."""
         del data, seeds
 
-        def one(layer: Layer, change: Change, seed: int) -> Scored:
+        def trial(layer: Layer, change: Change, seed: int) -> Scored:
             return 0, self._measured(layer, Variant(**change).vocabulary, seed)
 
-        return one
+        return trial
 
     def _measured(self, layer: Layer, size: int, seed: int) -> dict[str, float]:
         config, text = self.config, ZipfText(size, seed)
@@ -114,12 +114,12 @@ class OutputLayers(Comparison[OutputLayersConfig]):
             durations.append(time.perf_counter() - started)
         return statistics.median(durations[1:]) / len(targets)
 
-    def timed(self, found: Found) -> Shown:
+    def timed(self, result: Found) -> Shown:
         """The claim holds if the hierarchical layer is faster at the largest V, and its advantage grows with every
         larger V."""
         durations = {
-            layer: {size: [1e6 * one for one in by.values["seconds"]] for size, by in sizes.items()}
-            for layer, sizes in found.items()
+            layer: {size: [1e6 * value for value in by.values["seconds"]] for size, by in sizes.items()}
+            for layer, sizes in result.items()
         }
         faster = {
             layer: {
@@ -143,7 +143,7 @@ class OutputLayers(Comparison[OutputLayersConfig]):
         return Shown(
             **opened(verdict, measured),
             columns=["output layer", *(f"µs per word at {size}" for size in sizes)],
-            rows=[[layer, *(rounded(mean(one)) for one in by.values())] for layer, by in durations.items()],
+            rows=[[layer, *(rounded(mean(seconds)) for seconds in by.values())] for layer, by in durations.items()],
             plots=[
                 Plot(
                     title="Time by vocabulary",

@@ -80,18 +80,18 @@ class Perceptron(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, D) → logits (N, K)."""
-        found = self.layers(x)
-        logits: Tensor = self.head(found[-1][1] if found else x)
+        states = self.layers(x)
+        logits: Tensor = self.head(states[-1][1] if states else x)
         return logits
 
     def layers(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
         """The results of each hidden layer for x: (z, a), (N, H) each."""
-        found = []
+        parameters = []
         for linear, norm in zip(self.linear, self.norms, strict=True):
             z = norm(linear(x))
             x = self.activation(z)
-            found.append((z, x))
-        return found
+            parameters.append((z, x))
+        return parameters
 
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -103,11 +103,11 @@ def learn(
     """Train in place on batches of `rows` points; returns the loss of each step, see `training.train`."""
     draw = torch.Generator().manual_seed(seed)
 
-    def one(_: int) -> Tensor:
+    def trial(_: int) -> Tensor:
         batch = points.batch(rows, draw)
         return loss(network(batch.x), batch.y)
 
-    return train(network, one, config)
+    return train(network, trial, config)
 
 
 @torch.no_grad()

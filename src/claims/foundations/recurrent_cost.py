@@ -113,7 +113,7 @@ def _timed(widths: list[int], seconds: dict[str, list[list[float]]], margin: flo
         for cell in CELLS
         if cell != "rnn"
     ]
-    verdict = every(one.equals(margin) for one in off)
+    verdict = every(entry.equals(margin) for entry in off)
     multiples = {cell: some.mean(axis=1).tolist() for cell, some in times.items()}
     ratio = " : ".join(f"{multiples[cell][-1]:.1f}" for cell in CELLS)
     return Shown(

@@ -95,19 +95,19 @@ class Regularisation(Comparison[RegularisationConfig]):
         del data, seeds
         config = self.config
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             variant, (train, held_out) = Variant(**change), made_up(config, seed)
             steps = config.steps(config.max_steps)
             path = [fitted(variant.penalty, by, train, held_out, steps, seed) for by in variant.strengths]
             return 0, summary(path, config.matter)
 
-        return one
+        return trial
 
 
 def summary(path: list[Fitted], matter: int) -> dict[str, Any]:
     """The results of a penalty: at the strength that one half of the held-out rows selects, and by strength."""
     useful, useless = slice(0, matter), slice(matter, None)
-    best = min(path, key=lambda one: one.chosen_by)
+    best = min(path, key=lambda fit: fit.chosen_by)
     drawn = path if len(path) > 1 else []  # without a penalty there is no curve over strengths
     return {
         "loss": best.judged_by,
@@ -115,10 +115,10 @@ def summary(path: list[Fitted], matter: int) -> dict[str, Any]:
         "strength": best.strength,
         "useless": best.zeros(useless),
         "ahead": best.zeros(useless) - best.zeros(useful),
-        "any": max(one.zeros(slice(None)) for one in path),
-        "by_strength": {one.strength: one.held_out for one in drawn},
-        "of_useful": {one.strength: float(one.w[useful].abs().mean()) for one in drawn},
-        "of_useless": {one.strength: float(one.w[useless].abs().mean()) for one in drawn},
+        "any": max(fit.zeros(slice(None)) for fit in path),
+        "by_strength": {fit.strength: fit.held_out for fit in drawn},
+        "of_useful": {fit.strength: float(fit.w[useful].abs().mean()) for fit in drawn},
+        "of_useless": {fit.strength: float(fit.w[useless].abs().mean()) for fit in drawn},
     }
 
 

@@ -55,14 +55,14 @@ class Agreement(Experiment[AgreementConfig]):
     def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:  # noqa: ARG002 - nothing is drawn
         """See `Experiment.examine`."""
         pairs = read_pairs(data.agreement, self.config.pairs)
-        found: dict[str, Shares] = {}
+        shares: dict[str, Shares] = {}
         counted: set[str] = set()
         for name, folder in data.models.items():
             model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
-            found[name] = {clauses: _share(model, tokenizer, some) for clauses, some in pairs.items()}
+            shares[name] = {clauses: _share(model, tokenizer, some) for clauses, some in pairs.items()}
             counted |= {name} if isinstance(model, CountedLanguageModel) else set()
-            progress(f"{name}: " + ", ".join(f"{share:.0%}" for share, _ in found[name].values()))
-        return findings(found, counted, data.title_of, self.config.margin)
+            progress(f"{name}: " + ", ".join(f"{share:.0%}" for share, _ in shares[name].values()))
+        return findings(shares, counted, data.title_of, self.config.margin)
 
 
 def read_pairs(path: Path, most: int) -> dict[int, list[tuple[str, str]]]:
@@ -108,7 +108,7 @@ def _share(model: LanguageModel, tokenizer: Tokenizer, pairs: list[tuple[str, st
 
 
 def findings(
-    found: dict[str, Shares], counted: set[str], title_of: Callable[[str], str] = str, margin: float = 0.05
+    results: dict[str, Shares], counted: set[str], title_of: Callable[[str], str] = str, margin: float = 0.05
 ) -> Findings:
     """The claim holds if, with one or more clauses, every network is as good as without one and every n-gram is worse.
 
@@ -116,15 +116,15 @@ def findings(
     beyond the margin, refutes the claim whatever the n-gram does. Each is one model of the ladder, so the result is
     about this model, and intervals are over the pairs.
     """
-    distances = sorted({clauses for shares in found.values() for clauses in shares})
-    far = {name: _pooled(shares) for name, shares in found.items() if any(shares)}
+    distances = sorted({clauses for shares in results.values() for clauses in shares})
+    far = {name: _pooled(shares) for name, shares in results.items() if any(shares)}
     networks, ngrams = [n for n in far if n not in counted], [n for n in far if n in counted]
     verdict = Verdict(None, "needs a network, an n-gram and pairs with and without clauses")
-    if networks and ngrams and all(0 in found[name] for name in far):
-        lost = {name: of_shares(found[name][0], far[name]) for name in far}
+    if networks and ngrams and all(0 in results[name] for name in far):
+        lost = {name: of_shares(results[name][0], far[name]) for name in far}
         parts = {name: (-lost[name]).within(margin) for name in networks}
         parts |= {name: lost[name].exceeds(margin) for name in ngrams}
-        verdict = every(gated([_knows(title_of(name), found[name][0])], part) for name, part in parts.items())
+        verdict = every(gated([_knows(title_of(name), results[name][0])], part) for name, part in parts.items())
     shares_text = ", ".join(f"{title_of(name)} {share:.0%}" for name, (share, _) in far.items())
     measured = f"with one or more clauses between subject and verb, correct are {shares_text} (chance is 50 %)."
     return Findings(
@@ -132,7 +132,7 @@ def findings(
         columns=["model", *(f"{clauses} clauses" for clauses in distances)],
         rows=[
             [title_of(name), *(rounded(shares[k][0]) if k in shares else None for k in distances)]
-            for name, shares in found.items()
+            for name, shares in results.items()
         ],
         plots=[
             Plot(
@@ -147,7 +147,7 @@ def findings(
                         [share for share, _ in shares.values()],
                         [_error(share, count) for share, count in shares.values()],
                     )
-                    for name, shares in found.items()
+                    for name, shares in results.items()
                 ],
             )
         ],

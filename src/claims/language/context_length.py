@@ -93,21 +93,21 @@ def token_losses(model: LanguageModel, text: TokenStream, targets: np.ndarray, c
 
     An n-gram does not support fewer tokens than it reads; a network does not support more than its window.
     """
-    found = []
+    losses = []
     for first in range(0, len(targets), ROWS):
         ends = targets[first : first + ROWS]
         window = torch.from_numpy(text.ids[ends[:, None] + np.arange(-context, 1)].astype(np.int64))  # (N, c + 1)
         scores = _last_log_probs(model, window)
         if scores is None:
             return None
-        found.append(-scores.double().numpy())
-    return np.concatenate(found)
+        losses.append(-scores.double().numpy())
+    return np.concatenate(losses)
 
 
 def perplexities(losses: Losses) -> dict[int, float | None]:
     """exp L(c) by context."""
     means = {c: None if some is None else float(some.mean()) for c, some in losses.items()}
-    return {c: None if one is None else math.exp(one) if one < LARGEST else math.inf for c, one in means.items()}
+    return {c: None if mean is None else math.exp(mean) if mean < LARGEST else math.inf for c, mean in means.items()}
 
 
 @torch.no_grad()
@@ -135,8 +135,8 @@ def findings(
     An n-gram cannot, by construction, so there is no verdict on it. Each is one model of the ladder; intervals are over
     the positions.
     """
-    found = {name: perplexities(by) for name, by in losses.items()}
-    contexts = list(next(iter(found.values()), {}))
+    by_model = {name: perplexities(by) for name, by in losses.items()}
+    contexts = list(next(iter(by_model.values()), {}))
     first, last = contexts[-2:] if len(contexts) > 1 else (0, 0)
     gains = dict[str, Difference]()
     for name, by in losses.items():
@@ -157,7 +157,7 @@ def findings(
     return Findings(
         **opened(verdict, measured if gains else "no network is among the models."),
         columns=["model", *(f"{c} tokens" for c in contexts)],
-        rows=[[title_of(name), *(_cell(by[c]) for c in contexts)] for name, by in found.items()],
+        rows=[[title_of(name), *(_cell(by[c]) for c in contexts)] for name, by in by_model.items()],
         plots=[
             Plot(
                 title="Perplexity by context",
@@ -165,7 +165,7 @@ def findings(
                 y_label="perplexity per token",
                 log_x=True,
                 log_y=True,
-                series=[series(title_of(name), list(by), by.values()) for name, by in found.items()],
+                series=[series(title_of(name), list(by), by.values()) for name, by in by_model.items()],
             )
         ],
         figures={f"{name}_gain": gain.mean for name, gain in gains.items()},

@@ -49,10 +49,10 @@ class DataSize(Comparison[DataSizeConfig]):
         del seeds
         config = self.config
 
-        def one(base: Any, change: Change, seed: int) -> Scored:
+        def trial(base: Any, change: Change, seed: int) -> Scored:
             text = first_part(data.stream("train"), Variant(**change).share)
             kind, settings = config.counted(config.order) if base == "kneser_ney" else config.small(base)
             parameters, perplexity = measured(kind, settings, data, config, seed=seed, text=text)
             return parameters, {"loss": math.log(perplexity), "perplexity": perplexity}
 
-        return one
+        return trial

@@ -122,7 +122,7 @@ class FewShotBySize(Comparison[FewShotConfig]):
         tasks = {name: self._task(name, data, seeds[0]) for name in config.tasks}
         self.blind = {name: float(np.mean([chance([item]) for item in task.items])) for name, task in tasks.items()}
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             settings = config.gpt(Variant(**change).width)
             network = trained(GPT, settings, tokenizer.vocab_size, text, config, seed=seed)[0]
             right = {name: self._right(Prompter(network, tokenizer, task.form), task) for name, task in tasks.items()}
@@ -135,7 +135,7 @@ class FewShotBySize(Comparison[FewShotConfig]):
                 "by_shots": {shots: float(values.mean()) for shots, values in both.items()},
             }
 
-        return one
+        return trial
 
     def _task(self, name: str, data: Data, seed: int) -> Asking:
         form = self.config.task(name)

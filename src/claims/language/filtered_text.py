@@ -66,7 +66,7 @@ def noisy(clean: Sequence[tuple[str, ...]], share: float, seed: int) -> list[Mar
     damaged = round(share * len(clean))
     foreign = draw_pairs(1, "train", PAIRS)["target"].to_pylist()
     templates = clean[-TEMPLATES:]
-    found = [Marked(lines, CLEAN) for lines in clean[damaged:]]
+    damaged_lines = [Marked(lines, CLEAN) for lines in clean[damaged:]]
     for number, lines in enumerate(clean[:damaged]):
         kind = KINDS[number % len(KINDS)]
         if kind == "shuffled":
@@ -77,9 +77,9 @@ def noisy(clean: Sequence[tuple[str, ...]], share: float, seed: int) -> list[Mar
             marked = tuple(random.choice(foreign) for _ in lines)
         else:
             marked = (*random.choice(templates)[: len(lines) - 1], lines[-1])
-        found.append(Marked(marked, kind))
-    random.shuffle(found)
-    return found
+        damaged_lines.append(Marked(marked, kind))
+    random.shuffle(damaged_lines)
+    return damaged_lines
 
 
 def _letter(letter: str, random: Random) -> str:
@@ -149,12 +149,12 @@ class FilteredText(Comparison[FilteredTextConfig]):
         config, tokenizer = self.config, data.tokenizer()
         good, pool = self._documents(data)
         left = filtered(good, noisy(pool, config.noise, seeds[0]), config, seeds[0])
-        streams = {name: stream(one.documents, tokenizer) for name, one in left.items()}
-        size = min(len(one.ids) for one in streams.values())
+        streams = {name: stream(corpus.documents, tokenizer) for name, corpus in left.items()}
+        size = min(len(tokens.ids) for tokens in streams.values())
         best = streams[QUALITY].beginning(size)
         self.counted = math.log(measured(KneserNey, {"order": ORDER}, data, config, seed=1, text=best).perplexity)
 
-        def one(base: Network, change: Change, seed: int) -> Scored:
+        def trial(base: Network, change: Change, seed: int) -> Scored:
             name = Variant(**change).text
             first, of = streams[name].beginning(size), left[name]
             parameters, perplexity = measured(*config.small(base), data, config, seed=seed, text=first)
@@ -167,32 +167,34 @@ class FilteredText(Comparison[FilteredTextConfig]):
                 "stays": of.stays,
             }
 
-        return one
+        return trial
 
     def _documents(self, data: Data) -> tuple[list[str], list[tuple[str, ...]]]:
         """Good text, and documents to damage, of consecutive lines: a third and two thirds of the text."""
         lines = data.lines("train")
         most = self.config.documents + self.config.documents // 2
-        found: list[tuple[str, ...]] = []
-        while len(some := tuple(islice(lines, self.config.lines))) == self.config.lines and len(found) < most:
-            found.append(some)
-        if len(found) < 2 * len(KINDS):
+        documents: list[tuple[str, ...]] = []
+        while len(some := tuple(islice(lines, self.config.lines))) == self.config.lines and len(documents) < most:
+            documents.append(some)
+        if len(documents) < 2 * len(KINDS):
             raise InputError(
-                f"claim.settings.lines: {self.config.lines} lines per document give {len(found)} documents of training "
-                "text; set fewer lines (src/claims/conf/claim/filtered_text.yaml)"
+                f"claim.settings.lines: {self.config.lines} lines per document give {len(documents)} documents of "
+                "training text; set fewer lines (src/claims/conf/claim/filtered_text.yaml)"
             )
-        return ["\n".join(one) for one in found[2::3]], [one for index, one in enumerate(found) if index % 3 != 2]
+        return ["\n".join(lines) for lines in documents[2::3]], [
+            lines for index, lines in enumerate(documents) if index % 3 != 2
+        ]
 
 
 def filtered(good: Sequence[str], raw: list[Marked], config: FilteredTextConfig, seed: int) -> dict[str, Left]:
     """The result of each filter on the raw documents."""
     model = QualityModel(config.quality, seed)
-    model.fit(good, [one.text for one in raw])
-    scores = model.scores([one.text for one in raw])
-    chosen = [one for one, score in zip(raw, scores, strict=True) if model.keeps(one.text, float(score))]
+    model.fit(good, [document.text for document in raw])
+    scores = model.scores([document.text for document in raw])
+    chosen = [document for document, score in zip(raw, scores, strict=True) if model.keeps(document.text, float(score))]
     chosen = chosen or [raw[int(scores.argmax())]]  # with only a few dozen documents, none may remain
     kept = {RAW: raw, QUALITY: chosen, NEAR: new(raw, config.duplicates), BOTH: new(chosen, config.duplicates)}
-    kept[ALONE] = [one for one in raw if one.kind == CLEAN]
+    kept[ALONE] = [document for document in raw if document.kind == CLEAN]
     if empty := [name for name, documents in kept.items() if not documents]:
         raise InputError(f"claim: {', '.join(empty)} leaves no document (src/claims/conf/claim/filtered_text.yaml)")
     return {name: score_filter(documents, raw) for name, documents in kept.items()}
@@ -200,15 +202,15 @@ def filtered(good: Sequence[str], raw: list[Marked], config: FilteredTextConfig,
 
 def new(documents: Sequence[Marked], config: DuplicatesConfig) -> list[Marked]:
     """The documents that are not duplicates of earlier ones."""
-    kinds = duplicate_kinds([one.text for one in documents], config, "documents")
-    return [one for one, kind in zip(documents, kinds, strict=True) if kind == 0]
+    kinds = duplicate_kinds([document.text for document in documents], config, "documents")
+    return [document for document, kind in zip(documents, kinds, strict=True) if kind == 0]
 
 
 def score_filter(documents: list[Marked], raw: Sequence[Marked]) -> Left:
     """Precision and recall of a filter."""
 
     def of(kind: str, some: Sequence[Marked]) -> int:
-        return sum(one.kind == kind for one in some)
+        return sum(document.kind == kind for document in some)
 
     stays = {kind: of(kind, documents) / max(1, of(kind, raw)) for kind in (CLEAN, *KINDS)}
     return Left(documents, stays, of(CLEAN, documents) / len(documents), stays[CLEAN])
@@ -216,6 +218,6 @@ def score_filter(documents: list[Marked], raw: Sequence[Marked]) -> Left:
 
 def stream(documents: Sequence[Marked], tokenizer: Tokenizer) -> TokenStream:
     """The documents as ids, one row per document."""
-    rows = [np.concatenate(list(map(framed, tokenizer.encode_lines(one.lines)))) for one in documents]
+    rows = [np.concatenate(list(map(framed, tokenizer.encode_lines(document.lines)))) for document in documents]
     offsets = np.cumsum([0, *map(len, rows)])
     return TokenStream(np.concatenate(rows).astype(np.int32), offsets)

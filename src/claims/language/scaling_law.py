@@ -83,14 +83,14 @@ class ScalingLaw(Experiment[ScalingLawConfig]):
         """
         config = self.config
         entropy = true_entropy(data)
-        found: list[list[Point]] = []
+        points: list[list[Point]] = []
         for number in range(seed, seed + config.fewer(config.seeds)):
-            found.append(
+            points.append(
                 [self._point(data, width, steps, number) for width in config.widths for steps in config.steps_of]
             )
-            law = fit(found[-1])
+            law = fit(points[-1])
             progress(f"seed {number}: E {law.E:.3f} nats per token, α {law.alpha:.2f}, β {law.beta:.2f}")
-        return self.findings(found, entropy)
+        return self.findings(points, entropy)
 
     def _point(self, data: Data, width: int, steps: int, seed: int) -> Point:
         config = self.config
@@ -110,16 +110,16 @@ class ScalingLaw(Experiment[ScalingLawConfig]):
         blocks = sum(parameter.numel() for name, parameter in model.named_parameters() if "embedding" not in name)
         return Point(blocks, read, loss_a_token(model, data.stream("test"), tokens=config.test_tokens))
 
-    def findings(self, found: list[list[Point]], entropy: float) -> Findings:
+    def findings(self, results: list[list[Point]], entropy: float) -> Findings:
         """The claim holds if the law fits, and E is as near to the entropy as the margin says, on both sides."""
-        laws, margin = [fit(points) for points in found], self.config.margin
+        laws, margin = [fit(points) for points in results], self.config.margin
         apart = difference([law.E for law in laws], entropy)._replace(what="E against the entropy")
-        off = [residual(law, points) for law, points in zip(laws, found, strict=True)]
+        off = [residual(law, points) for law, points in zip(laws, results, strict=True)]
         misfit = difference(0.0, off)._replace(what="residual of the fit")
         verdict = every([misfit.within(margin), apart.equals(margin)])
-        smallest = [min(point.loss for point in points) for points in found]
+        smallest = [min(point.loss for point in points) for points in results]
         middle = Law(*(mean(part) for part in zip(*laws, strict=True)))
-        cells = [[one[index] for one in found] for index in range(len(found[0]))]
+        cells = [[curve[index] for curve in results] for index in range(len(results[0]))]
         statement = (
             f"the irreducible loss of the fit is {middle.E:.3f} nats per token, the entropy of the text {entropy:.3f} "
             f"({apart.mean:+.3f}, {apart.low:+.3f} to {apart.high:+.3f}); the fit misses the measured losses by "

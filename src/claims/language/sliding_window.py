@@ -85,7 +85,7 @@ class SlidingWindow(Comparison[SlidingWindowConfig]):
             assert isinstance(model, GPT)
             return model
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             model, stride = network(seed), Variant(**change).stride
             tokens, nats = lost(model, text, stride, config.scored())
             return model.number_of_parameters(), {
@@ -94,7 +94,7 @@ class SlidingWindow(Comparison[SlidingWindowConfig]):
                 "read": config.sequence_length / stride,
             }
 
-        return one
+        return trial
 
 
 def longer(text: TokenStream, context: int) -> TokenStream:

@@ -48,12 +48,12 @@ class TextComparison(Comparison[TextComparisonConfig]):
         """See `Comparison.measure`."""
         del seeds
 
-        def one(base: Any, change: Change, seed: int) -> Scored:
+        def trial(base: Any, change: Change, seed: int) -> Scored:
             kind, settings, training = self.config.variant(base, change)
             parameters, perplexity = measured(kind, settings, data, self.config, seed=seed, changes=training)
             return parameters, {"perplexity": perplexity}
 
-        return one
+        return trial
 
 
 class SparseAttentionConfig(TextComparisonConfig):
@@ -77,14 +77,14 @@ class SparseAttention(TextComparison):
         """See `Comparison.measure`."""
         perplexity = super().measure(data, seeds)
 
-        def one(base: Any, change: Change, seed: int) -> Scored:
+        def trial(base: Any, change: Change, seed: int) -> Scored:
             parameters, values = perplexity(base, change, seed)
             _, settings, training = self.config.variant(base, change)
             length = int(training.get("sequence_length", self.config.sequence_length))  # type: ignore[call-overload]
             products = attention_products(GPTConfig.model_validate(settings), length) / length
             return parameters, {**values, "products": products}
 
-        return one
+        return trial
 
 
 def attention_products(config: GPTConfig, length: int) -> float:

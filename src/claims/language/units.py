@@ -82,7 +82,7 @@ class Units(Comparison[UnitsConfig]):
             tokenizer = train_tokenizer(train, TokenizerConfig(kind=unit, vocab_size=vocab_size))
             return tokenizer, encoded(train, tokenizer), encoded(test, tokenizer)
 
-        def one(base: Any, change: Change, seed: int) -> Scored:
+        def trial(base: Any, change: Change, seed: int) -> Scored:
             tokenizer, text, held_out = read_as(Variant(**change).unit)
             per_word = (len(held_out.ids) - len(test)) / size["words"]
             length = max(2, round(config.sequence_length * per_word))  # in tokens
@@ -92,11 +92,11 @@ class Units(Comparison[UnitsConfig]):
                 settings |= {"context": length} if base == "gpt" else {}
             changes = {"sequence_length": length}
             model, _ = trained(kind, settings, tokenizer.vocab_size, text, config, seed=seed, changes=changes)
-            found = score(model, held_out, **size)
-            values = {"bits": found.bits_per_byte, "per_word": per_word, "unknown": found.unknown_rate}
+            scores = score(model, held_out, **size)
+            values = {"bits": scores.bits_per_byte, "per_word": per_word, "unknown": scores.unknown_rate}
             return model.number_of_parameters(), values
 
-        return one
+        return trial
 
     def _few(self, all_lines: Iterator[str]) -> Iterator[str]:
         left = self.config.test_tokens

@@ -79,13 +79,13 @@ class BodyComparison(Comparison[BodyComparisonConfig]):
         transfer, gaps = Transfer(bodies, config), self._gaps(data, bodies)
         self.majorities = transfer.majorities()
 
-        def one(base: Kind, change: Change, seed: int) -> Scored:
+        def trial(base: Kind, change: Change, seed: int) -> Scored:
             _, settings, training = config.variant(base, change)
             body = bodies.train(base, settings, training, seed=seed)
             values: Values = {**transfer.right(body, seed=seed), **self._gaps_filled(body, bodies, gaps)}
             return body.number_of_parameters(), {key: values[key] for key in self.metrics}
 
-        return one
+        return trial
 
     def levels(self, data: Data) -> dict[str, float]:
         """See `Comparison.levels`."""

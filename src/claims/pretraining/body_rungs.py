@@ -25,7 +25,7 @@ from langladder.experiments.experiment import Data, Progress
 from langladder.ground.schema import Config, checked, locate
 from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.models.encoders.bert import BERT
-from langladder.models.growing import Grown, too_many
+from langladder.models.fine_tuned import FineTuned, too_many
 from langladder.models.language.gpt import GPT
 from langladder.tasks.settings import LMTrainingConfig, MaskedTraining, ReadingTraining
 from langladder.text.storage.token_streams import TokenStream
@@ -69,26 +69,26 @@ class BodyRung(Config):
         return self
 
 
-class GrownRung(ClassifierRung):
+class FineTunedRung(ClassifierRung):
     """A file of conf/classifier whose body is a network."""
 
     base: str  # only used on the ladder
 
     @model_validator(mode="after")
     def _check_base_is_used(self) -> Self:
-        if not issubclass(self.kind, Grown):
+        if not issubclass(self.kind, FineTuned):
             raise ValueError(f"rung {self.name}: {self.target} does not use its base's network; use a class that does")
         return self
 
 
-class GrowingConfig(ReadingConfig):
+class FineTuningConfig(ReadingConfig):
     """Settings of an experiment whose classifiers start from pre-trained bodies."""
 
-    rungs: dict[str, GrownRung] = Field(min_length=1)  # type: ignore[assignment]
+    rungs: dict[str, FineTunedRung] = Field(min_length=1)  # type: ignore[assignment]
     bodies: dict[str, BodyRung] = Field(min_length=1)
     task_texts: bool = True  # false: bodies are only trained on the text
 
-    def body_of(self, rung: GrownRung) -> str:
+    def body_of(self, rung: FineTunedRung) -> str:
         """The name of the body that a rung starts from. Raises ValueError if there is none, or more than one."""
         fit = [name for name, body in self.bodies.items() if issubclass(body.kind, rung.kind.BODY)]
         if len(fit) != 1:
@@ -97,7 +97,7 @@ class GrowingConfig(ReadingConfig):
             )
         return fit[0]
 
-    def check_grown(self, rung: GrownRung, model: Mapping[str, Any]) -> None:
+    def check_fine_tuned(self, rung: FineTunedRung, model: Mapping[str, Any]) -> None:
         """Check that a rung with these settings can start from its body. Raises ValueError if it cannot."""
         body = self.bodies[self.body_of(rung)].config()
         settings: dict[str, Any] = rung.model | dict(model)
@@ -107,18 +107,18 @@ class GrowingConfig(ReadingConfig):
     @model_validator(mode="after")
     def _can_grow(self) -> Self:
         for rung in self.rungs.values():
-            self.check_grown(rung, {})
+            self.check_fine_tuned(rung, {})
         return self
 
 
-def pretrained(config: GrowingConfig, data: Data, *, seed: int, progress: Progress) -> dict[str, Body]:
+def pretrained(config: FineTuningConfig, data: Data, *, seed: int, progress: Progress) -> dict[str, Body]:
     """All bodies, each pre-trained once; callers must not change them.
 
     Raises:
         InputError: the text is too small; see the tasks.
     """
     tokenizer, text = data.tokenizer(), unlabelled(data, task_texts=config.task_texts)
-    found = dict[str, Body]()
+    bodies = dict[str, Body]()
     for name, rung in config.bodies.items():
         training = rung.trained(config.steps)
         body = fresh(rung.kind, rung.config(), tokenizer, seed=seed)
@@ -126,8 +126,8 @@ def pretrained(config: GrowingConfig, data: Data, *, seed: int, progress: Progre
         progress(
             f"{rung.title}: pre-trained in {training.max_steps:,} steps, {body.number_of_parameters():,} parameters"
         )
-        found[name] = body
-    return found
+        bodies[name] = body
+    return bodies
 
 
 def unlabelled(data: Data, *, task_texts: bool) -> TokenStream:
@@ -136,13 +136,13 @@ def unlabelled(data: Data, *, task_texts: bool) -> TokenStream:
     if not task_texts:
         return text
     examples = [*data.examples("train"), *data.examples("validation")]
-    lines = [line for one in examples for line in (one.text, one.second) if line is not None]
+    lines = [line for example in examples for line in (example.text, example.second) if line is not None]
     ids = np.concatenate([text.ids, *map(framed, data.tokenizer().encode_lines(lines))])
     return TokenStream(ids.astype(np.int32), np.append(text.offsets, len(ids)))
 
 
 def fine_tuned_rung(
-    rung: GrownRung,
+    rung: FineTunedRung,
     base: Body,
     tokenizer: Tokenizer,
     texts: Texts,

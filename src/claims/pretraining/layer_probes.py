@@ -153,7 +153,10 @@ class Cutter:
     def row(self, words: Sequence[str], encoder: BERT | None = None) -> Row:
         """The row of a language model, or of an encoder."""
         pieces = [self._pieces(word, index == 0) for index, word in enumerate(words)]
-        ids, ends = np.concatenate(pieces), 1 + np.cumsum([len(one) for one in pieces])  # 1: the token before the line
+        ids, ends = (
+            np.concatenate(pieces),
+            1 + np.cumsum([len(piece) for piece in pieces]),
+        )  # 1: the token before the line
         spans = np.stack([np.append(1, ends[:-1]), ends], axis=1)
         return Row(framed(ids) if encoder is None else encoder.framed(ids)[0], spans)
 
@@ -161,8 +164,8 @@ class Cutter:
         """The pieces of a word, at least one."""
         key = (word, opens)
         if key not in self._known:
-            (found,) = self.tokenizer.encode_lines([word]) if opens else word_pieces(self.tokenizer, [word])
-            self._known[key] = found if len(found) else np.array([UNK])
+            (pieces,) = self.tokenizer.encode_lines([word]) if opens else word_pieces(self.tokenizer, [word])
+            self._known[key] = pieces if len(pieces) else np.array([UNK])
         return self._known[key]
 
 
@@ -182,19 +185,19 @@ class BiLM(NamedTuple):
 @torch.no_grad()
 def layer_states(model: Body | RecurrentLM, tokens: torch.Tensor) -> list[torch.Tensor]:
     """x⁰ … xᴺ of right-padded rows: (B, T) → (B, T, D) each."""
-    found: list[torch.Tensor] = []
+    states: list[torch.Tensor] = []
     with scoring(model, tokens.device.type):
         if isinstance(model, BERT):
             return model.hidden(tokens)
         layers = list(model.blocks if isinstance(model, GPT) else model.cell.layers)
-        hooks = [layers[0].register_forward_pre_hook(lambda _, read: found.append(read[0]))]
-        hooks += [layer.register_forward_hook(lambda _, __, out: found.append(out[0])) for layer in layers]
+        hooks = [layers[0].register_forward_pre_hook(lambda _, read: states.append(read[0]))]
+        hooks += [layer.register_forward_hook(lambda _, __, out: states.append(out[0])) for layer in layers]
         try:
             model(tokens)
         finally:
             for hook in hooks:
                 hook.remove()
-    return found
+    return states
 
 
 def word_vectors(model: Body | RecurrentLM, rows: Sequence[Row]) -> np.ndarray:
@@ -248,13 +251,13 @@ def accuracies(train: Read, judged: Sequence[Read], strength: float) -> np.ndarr
     """The share of right labels of each layer's probe, fitted on `train`, in each of `judged`: (N + 1, judged)."""
     from sklearn.linear_model import LogisticRegression  # takes a second to import
 
-    found = []
+    shares = []
     for layer, x in enumerate(train.x):
         middle, spread = x.mean(axis=0), x.std(axis=0)  # (D,)
         spread[spread == 0] = 1.0
         probe = LogisticRegression(C=strength, max_iter=1000).fit((x - middle) / spread, train.labels)
-        found.append([(probe.predict((one.x[layer] - middle) / spread) == one.labels).mean() for one in judged])
-    return np.array(found)
+        shares.append([(probe.predict((item.x[layer] - middle) / spread) == item.labels).mean() for item in judged])
+    return np.array(shares)
 
 
 class Variant(schema.Config):
@@ -309,7 +312,7 @@ class LayerProbes(Comparison[LayerProbesConfig]):
         cutter, pairs = Cutter(bodies.tokenizer), dict[int, BiLM]()
         tasks = {name: self._texts(name, cutter) for name in DRAWN}
 
-        def one(base: Kind, change: Change, seed: int) -> Scored:
+        def trial(base: Kind, change: Change, seed: int) -> Scored:
             if base == "bilm" and seed not in pairs:
                 pairs[seed] = self._bilm(bodies, seed)
             masking = {"masking": {"share": self.config.masked_share}} if base == "bert" else {}
@@ -329,19 +332,19 @@ class LayerProbes(Comparison[LayerProbesConfig]):
                 "accuracy": dict(enumerate(test)),
             }
 
-        return one
+        return trial
 
     def _texts(self, task: Task, cutter: Cutter) -> Texts:
         """The texts of a task that fit into the context; the same for all networks and seeds."""
         config = self.config
         held, train = (max(LEAST, config.fewer(count)) for count in (config.test_texts, config.train_texts))
         drawn, count = DRAWN[task](Random(f"probes {task}")), 2 * held + train
-        found: dict[str, Labelled] = {}
+        results: dict[str, Labelled] = {}
         for text, _ in zip(drawn, range(TRIES * count), strict=False):
             if len(cutter.row(text.words).tokens) <= config.sequence_length:
-                found.setdefault(" ".join(text.words), text)
-            if len(found) == count:
-                texts = list(found.values())
+                results.setdefault(" ".join(text.words), text)
+            if len(results) == count:
+                texts = list(results.values())
                 return Texts(texts[2 * held :], texts[held : 2 * held], texts[:held])
         raise InputError(
             f"claim.settings: there are not {count} different texts of {task!r} with at most "
@@ -353,13 +356,13 @@ class LayerProbes(Comparison[LayerProbesConfig]):
         """Both language models, each trained on the text in one direction, by AdamW."""
         text, vocab_size = bodies.text, bodies.tokenizer.vocab_size
         turned = TokenStream(mirrored(text.ids), len(text.ids) - text.offsets[::-1])
-        found = []
+        states = []
         for stream in (text, turned):
             torch.manual_seed(seed)
             model = RecurrentLM(self.config.recurrent(), vocab_size)
             train_language_model(model, stream, self.config.pretraining("gpt", optimizer="adamw"), seed=seed)
-            found.append(model)
-        return BiLM(*found)
+            states.append(model)
+        return BiLM(*states)
 
 
 def _labels(texts: Sequence[Labelled]) -> list[str]:

@@ -78,7 +78,7 @@ class MaskedOrCausal(Comparison[MaskedOrCausalConfig]):
         transfer = Transfer(bodies, self.config)
         self.majorities = transfer.majorities()
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             kind = Variant(**change).kind
             right = self._measured(kind, bodies, transfer, seed)
             both = {steps: np.concatenate(list(by.values())) for steps, by in right.items()}  # (N,) bool
@@ -93,7 +93,7 @@ class MaskedOrCausal(Comparison[MaskedOrCausalConfig]):
                 "paired": {steps: float(by["pairs"].mean()) for steps, by in right.items()},
             }
 
-        return one
+        return trial
 
     def _measured(self, kind: Kind, bodies: Bodies, transfer: Transfer, seed: int) -> dict[int, dict[str, np.ndarray]]:
         """Steps → task → whether each text is right."""

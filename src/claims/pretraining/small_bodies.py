@@ -31,7 +31,7 @@ from langladder.models.classification.bert_classifier import BERTClassifier
 from langladder.models.classification.gpt_classifier import GPTClassifier
 from langladder.models.classification.neural_classifier import NeuralClassifier
 from langladder.models.encoders.bert import BERT
-from langladder.models.growing import Grown
+from langladder.models.fine_tuned import FineTuned
 from langladder.models.language.gpt import GPT
 from langladder.models.network import Network
 from langladder.models.units import SubwordUnits
@@ -138,8 +138,8 @@ class Bodies:
 def fresh(kind: type[Any], config: Any, tokenizer: Tokenizer, *, seed: int) -> Body:
     """A BERT or GPT with these settings for the tokenizer's tokens, in evaluation mode."""
     torch.manual_seed(seed)
-    found: Body = kind(config, tokenizer.full_vocab_size if issubclass(kind, BERT) else tokenizer.vocab_size)
-    return found.eval()
+    body: Body = kind(config, tokenizer.full_vocab_size if issubclass(kind, BERT) else tokenizer.vocab_size)
+    return body.eval()
 
 
 def pretrain(
@@ -228,7 +228,7 @@ def fine_tuned(
 
 def start_tokens(network: NeuralClassifier, units: SubwordUnits, vectors: WordVectors) -> None:
     """Start a body's token rows with vectors, scaled to its table: E_w ← v_w · std(E) / std(v)."""
-    body = cast(Grown, network).body()
+    body = cast(FineTuned, network).body()
     assert isinstance(body, Network)
     embedding = body.embedding
     assert isinstance(embedding, nn.Embedding)

@@ -44,9 +44,11 @@ class TransferConfig(BodyConfig):
         wanted = self.single_texts if drawn == "questions" else self.train_texts
         test, train = (max(LEAST, self.fewer(count)) for count in (self.test_texts, wanted))
         held = max(LEAST, train // 8)
-        found = drawn_texts(drawn, test + held + train)
-        labels = sorted({example.label or "" for example in found})
-        return Texts(labels, train=found[test + held :], validation=found[test : test + held], test=found[:test])
+        examples = drawn_texts(drawn, test + held + train)
+        labels = sorted({example.label or "" for example in examples})
+        return Texts(
+            labels, train=examples[test + held :], validation=examples[test : test + held], test=examples[:test]
+        )
 
 
 def drawn_texts(task: Drawing, count: int, *, seed: int = 1) -> list[Example]:
@@ -56,12 +58,12 @@ def drawn_texts(task: Drawing, count: int, *, seed: int = 1) -> list[Example]:
         InputError: there are not enough.
     """
     random = Random(f"{seed} transfer {task}")
-    found: dict[tuple[str, str | None], Example] = {}
+    examples: dict[tuple[str, str | None], Example] = {}
     draw = draw_kinds if task == "questions" else draw_entailment
     for row in islice(draw(random, 0.0), TRIES * count):
-        found.setdefault((row["text"], row.get("second")), Example(row["text"], row.get("second"), row["label"]))
-        if len(found) == count:
-            return list(found.values())
+        examples.setdefault((row["text"], row.get("second")), Example(row["text"], row.get("second"), row["label"]))
+        if len(examples) == count:
+            return list(examples.values())
     raise InputError(
         f"claim.settings: there are not {count} different texts of {task!r}; set train_texts, single_texts or "
         "test_texts lower"

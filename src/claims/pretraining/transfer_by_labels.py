@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from claims.pretraining.body_rungs import GrowingConfig, GrownRung, fine_tuned_rung, pretrained
+from claims.pretraining.body_rungs import FineTunedRung, FineTuningConfig, fine_tuned_rung, pretrained
 from claims.pretraining.small_bodies import Body
 from claims.reading.by_labels import CountsConfig
 from claims.reading.reading_training import (
@@ -42,10 +42,10 @@ Line = Callable[[Texts, int], np.ndarray]
 """Texts, seed → whether each test text gets the right label, (N,) bool, after training on the other splits."""
 
 
-class TransferByLabelsConfig(GrowingConfig, CountsConfig, RepeatedConfig):
+class TransferByLabelsConfig(FineTuningConfig, CountsConfig, RepeatedConfig):
     """Settings of `TransferByLabels`."""
 
-    rungs: dict[str, GrownRung] = Field(min_length=1)  # type: ignore[assignment]
+    rungs: dict[str, FineTunedRung] = Field(min_length=1)  # type: ignore[assignment]
     others: dict[str, ClassifierRung] = Field(default={})  # files of conf/classifier, for comparison
     vectors: list[str] = Field(default=[])  # rungs that also start with only word vectors; others that start with them
     vector_epochs: int = Field(default=5, ge=1)
@@ -110,8 +110,8 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
         whole = corpus(data, self.config)
         lines = self._lines(data, pretrained(self.config, data, seed=seed, progress=progress), seed)
         others = self._others(data, seed)
-        found = measured(others | lines, whole, self.config, seed=seed, progress=progress)
-        return findings(found, [rung.title for rung in self.config.rungs.values()], self.config.margin)
+        results = measured(others | lines, whole, self.config, seed=seed, progress=progress)
+        return findings(results, [rung.title for rung in self.config.rungs.values()], self.config.margin)
 
     def _others(self, data: Data, seed: int) -> dict[str, Line]:
         config, lines = self.config, dict[str, Line]()
@@ -141,7 +141,7 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
 
     def _right(
         self,
-        rung: GrownRung,
+        rung: FineTunedRung,
         base: Body,
         tokenizer: Tokenizer,
         model: Any,
@@ -150,8 +150,8 @@ class TransferByLabels(Experiment[TransferByLabelsConfig]):
         seed: int,
     ) -> np.ndarray:
         training = self.config.training_on(rung, texts)
-        found = fine_tuned_rung(rung, base, tokenizer, texts, training, seed=seed, model=model, vectors=vectors)
-        return right_labels(found, texts.test)
+        classifier = fine_tuned_rung(rung, base, tokenizer, texts, training, seed=seed, model=model, vectors=vectors)
+        return right_labels(classifier, texts.test)
 
 
 def right_after(
@@ -175,9 +175,9 @@ def measured(
     right: dict[str, dict[int, np.ndarray]] = {title: {} for title in lines}
     counts, left_out = fitting(config.counts, whole)
     for number in [*counts, whole.size]:
-        parts = [whole if number == whole.size else subset(whole, number, one) for one in seeds]
+        parts = [whole if number == whole.size else subset(whole, number, seed) for seed in seeds]
         for title, line in lines.items():
-            right[title][number] = np.stack([line(part, one) for part, one in zip(parts, seeds, strict=True)])
+            right[title][number] = np.stack([line(part, seed) for part, seed in zip(parts, seeds, strict=True)])
         accuracies = ", ".join(f"{title} {by[number].mean():.1%}" for title, by in right.items())
         progress(f"{number:,} labels: {accuracies}")
     ceilings = [example.ceiling for example in whole.test if example.ceiling is not None]
@@ -310,11 +310,13 @@ def findings(measured: Measured, rungs: list[str], margin: float) -> Findings:
     gains = gains_of(measured, pairs)
     summaries = {title: _summary(measured, pairs[title], gains[title]) for title in rungs}
     gates = [several(counts), *(measured.learnt(title) for title in rungs)]
-    verdict = gated(gates, every(part.exceeds(margin) for one in summaries.values() for part in (one.gain, one.less)))
+    verdict = gated(
+        gates, every(part.exceeds(margin) for summary in summaries.values() for part in (summary.gain, summary.less))
+    )
     sentences = [
-        f"{title} gains most with {one.best:,} labels, {one.gain}, and with all {counts[-1]:,} {one.last}, "
-        f"which is less by {one.less}; {_enough(title, one.enough, counts[-1])}"
-        for title, one in summaries.items()
+        f"{title} gains most with {summary.best:,} labels, {summary.gain}, and with all {counts[-1]:,} {summary.last}, "
+        f"which is less by {summary.less}; {_enough(title, summary.enough, counts[-1])}"
+        for title, summary in summaries.items()
     ]
     sentences += [
         f"{line} gain {gains[line][counts[0]]} with {counts[0]:,} labels, {gains[line][counts[-1]]} with all"

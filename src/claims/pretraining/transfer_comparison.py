@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, model_validator
 
 from claims.comparison import Values
-from claims.pretraining.body_rungs import GrowingConfig, GrownRung, fine_tuned_rung, pretrained
+from claims.pretraining.body_rungs import FineTunedRung, FineTuningConfig, fine_tuned_rung, pretrained
 from claims.pretraining.small_bodies import Body
 from claims.reading.reading_comparison import LabelComparison, ReadingComparisonConfig
 from claims.reading.reading_training import Texts, right_labels
@@ -20,18 +20,18 @@ from langladder.ground import schema
 from langladder.text.labelled.labelled import Example
 
 
-class TransferComparisonConfig(GrowingConfig, ReadingComparisonConfig):
+class TransferComparisonConfig(FineTuningConfig, ReadingComparisonConfig):
     """Settings of `TransferComparison`."""
 
-    GIVEN: ClassVar[dict[str, type]] = {}
-    rungs: dict[str, GrownRung] = Field(min_length=1)  # type: ignore[assignment]
+    INPUTS: ClassVar[dict[str, type]] = {}
+    rungs: dict[str, FineTunedRung] = Field(min_length=1)  # type: ignore[assignment]
 
     @model_validator(mode="after")
     def _variants_can_grow(self) -> Self:
         for base in self.bases:
             for change in self.changes().values():
                 rung, model, _ = self.variant(base, change)
-                self.check_grown(rung, model)
+                self.check_fine_tuned(rung, model)
         return self
 
 
@@ -54,6 +54,6 @@ class TransferComparison(LabelComparison):
         base = self.bodies[self.config.body_of(rung)]
         return fine_tuned_rung(rung, base, data.tokenizer(), texts, training, seed=seed, model=model)
 
-    def measures(self, found: Any, test: Sequence[Example]) -> Values:
+    def measures(self, result: Any, test: Sequence[Example]) -> Values:
         """See `LabelComparison.measures`; includes whether each text is right."""
-        return {**super().measures(found, test), "accuracy": right_labels(found, test)}
+        return {**super().measures(result, test), "accuracy": right_labels(result, test)}

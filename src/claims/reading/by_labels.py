@@ -77,16 +77,16 @@ def by_counts(comparison: LabelComparison, data: Data) -> Measure:
     counts, left_out = fitting(config.counts, whole)
     comparison.remark = f"; of all {whole.size:,} labels {len(whole.validation):,} select the weights{left_out}"
 
-    def one(base: str, change: Change, seed: int) -> Scored:
+    def trial(base: str, change: Change, seed: int) -> Scored:
         rung, model, rest = config.variant(base, change)
         right, parameters = dict[int, np.ndarray](), 0
         for count in [*counts, whole.size]:
             texts = whole if count == whole.size else subset(whole, count, seed)
             training = config.training_on(rung, texts, **config.trained(rest)) if rung.training else None
             how = {"model": rung.config(**model), "extra": config.extra(rest)}
-            found = comparison.fit(data, rung, texts, training, seed=seed, **how)
-            right[count] = right_labels(found, texts.test)  # (N,) bool
-            parameters = learnt(found)
+            classifier = comparison.fit(data, rung, texts, training, seed=seed, **how)
+            right[count] = right_labels(classifier, texts.test)  # (N,) bool
+            parameters = learnt(classifier)
         few, every = right[min(right)], right[max(right)]
         return parameters, {
             "all": every,
@@ -95,7 +95,7 @@ def by_counts(comparison: LabelComparison, data: Data) -> Measure:
             "by_count": {count: float(some.mean()) for count, some in right.items()},
         }
 
-    return one
+    return trial
 
 
 class ByLabelsConfig(VectorComparisonConfig, CountsConfig):

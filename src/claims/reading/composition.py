@@ -75,45 +75,45 @@ class Composition(RungComparison[CompositionConfig]):
         short = range(config.most_trained + 1)
         self.frequent = majority([review for number in short for review in test[number]])
 
-        def one(base: str, change: Change, seed: int) -> Scored:
+        def trial(base: str, change: Change, seed: int) -> Scored:
             rung, model, rest = config.variant(base, change)
             training = config.training_of(rung, **config.trained(rest)) if rung.training else None
             texts = Texts(LABELS, train, validation, [])
-            found = fitted(rung, texts, training, seed=seed, model=rung.config(**model))
-            right = {number: float(right_labels(found, reviews).mean()) for number, reviews in test.items()}
+            classifier = fitted(rung, texts, training, seed=seed, model=rung.config(**model))
+            right = {number: float(right_labels(classifier, reviews).mean()) for number, reviews in test.items()}
             within = float(np.mean([share for number, share in right.items() if number in short]))
             beyond = float(np.mean([share for number, share in right.items() if number not in short]))
             further = beyond - within
-            return found.number_of_parameters(), {
+            return classifier.number_of_parameters(), {
                 "within": within,
                 "beyond": beyond,
                 "further": further,
                 "by_operators": right,
             }
 
-        return one
+        return trial
 
     def _tests(self, before: set[str]) -> dict[int, list[Example]]:
         """Number of operators → test reviews, the same number for each."""
         wanted = max(ENOUGH, self.config.fewer(self.config.each))
-        found: dict[int, list[Example]] = {number: [] for number in range(self.config.longest + 1)}
+        tests: dict[int, list[Example]] = {number: [] for number in range(self.config.longest + 1)}
         draw = 0
-        while any(len(reviews) < wanted for reviews in found.values()):
+        while any(len(reviews) < wanted for reviews in tests.values()):
             draw += 1
             for review in self._drawn(AT_ONCE, 1000 + draw, before):
-                if len(found.get(number := operators(review), range(wanted))) < wanted:
-                    found[number].append(review)
-        return found
+                if len(tests.get(number := operators(review), range(wanted))) < wanted:
+                    tests[number].append(review)
+        return tests
 
     def _short(self, count: int, seed: int, before: set[str]) -> list[Example]:
         """Reviews with at most the training's number of operators."""
-        found: list[Example] = []
+        tests: list[Example] = []
         draw = 0
-        while len(found) < count:
+        while len(tests) < count:
             draw += 1
             drawn = self._drawn(AT_ONCE, 100_000 * seed + draw, before)
-            found += [review for review in drawn if operators(review) <= self.config.most_trained]
-        return found[:count]
+            tests += [review for review in drawn if operators(review) <= self.config.most_trained]
+        return tests[:count]
 
     def _drawn(self, count: int, seed: int, before: set[str]) -> list[Example]:
         return drawn_reviews(count, seed=seed, degrees=True, before=before)

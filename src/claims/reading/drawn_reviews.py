@@ -16,14 +16,14 @@ def drawn_reviews(count: int, *, seed: int, degrees: bool, before: set[str]) -> 
     Args:
         degrees: labels 0 (very negative) to 4 instead of negative and positive.
     """
-    found = list[Example]()
+    reviews = list[Example]()
     for row in draw_reviews(Random(seed), 0.0, LEVELS if degrees else POLARITY):
         if row["text"] not in before:
-            found.append(Example(row["text"], label=row["label"], tree=row["tree"]))
-        if len(found) == count:
+            reviews.append(Example(row["text"], label=row["label"], tree=row["tree"]))
+        if len(reviews) == count:
             break
-    before.update(example.text for example in found)
-    return found
+    before.update(example.text for example in reviews)
+    return reviews
 
 
 def operators(example: Example) -> int:

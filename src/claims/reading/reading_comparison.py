@@ -38,7 +38,7 @@ from langladder.text.labelled.labelled import Example
 class ReadingComparisonConfig(ReadingConfig, RungComparisonConfig):
     """Settings of `LabelComparison`."""
 
-    GIVEN: ClassVar[dict[str, type]] = {"shuffled": bool}
+    INPUTS: ClassVar[dict[str, type]] = {"shuffled": bool}
     rungs: dict[str, ClassifierRung] = Field(min_length=1)
     metric: Literal["accuracy", "loss"] = "accuracy"
     labels: int | None = Field(default=None, ge=LEAST)  # drawn for each seed, a fifth for validation; null: all
@@ -61,17 +61,17 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
         self.majority = majority(whole.test)
         self.remark = self.part(whole, seeds[0]).remark()
 
-        def one(base: str, change: Change, seed: int) -> Scored:
+        def trial(base: str, change: Change, seed: int) -> Scored:
             rung, model, rest = self.config.variant(base, change)
             texts, extra = self.part(whole, seed), self.config.extra(rest)
             if extra.get("shuffled"):
                 texts = Texts(texts.labels, *(shuffled(part, seed) for part in texts[1:]))
             training = self.config.training_of(rung, **self.config.trained(rest)) if rung.training else None
             config = rung.config(**model)
-            found = self.fit(data, rung, texts, training, seed=seed, model=config, extra=extra)
-            return learnt(found), self.measures(found, texts.test)
+            reader = self.fit(data, rung, texts, training, seed=seed, model=config, extra=extra)
+            return learnt(reader), self.measures(reader, texts.test)
 
-        return one
+        return trial
 
     def levels(self, data: Data) -> dict[str, float]:
         """See `Comparison.levels`."""
@@ -91,9 +91,9 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
         count = self.config.labels
         return whole if count is None else subset(whole, max(LEAST, self.config.fewer(count)), seed)
 
-    def measures(self, found: Any, test: Sequence[Example]) -> Values:
+    def measures(self, result: Any, test: Sequence[Example]) -> Values:
         """Metric → value."""
-        accuracy, log_prob = scored(found, test)
+        accuracy, log_prob = scored(result, test)
         return {"accuracy": accuracy, "loss": -log_prob}
 
     def begun(self, data: Data, config: Any, extra: dict[str, object]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class LabelComparison(RungComparison[ReadingComparisonConfig]):
 class VectorComparisonConfig(ReadingComparisonConfig):
     """Settings of `VectorComparison`."""
 
-    GIVEN: ClassVar[dict[str, type]] = {"shuffled": bool, "vectors": bool, "frozen": bool}
+    INPUTS: ClassVar[dict[str, type]] = {"shuffled": bool, "vectors": bool, "frozen": bool}
     vector_epochs: int = Field(default=5, ge=1)
     vector_lines: int = Field(default=50_000, ge=1)  # lines of text for training the vectors
 
@@ -166,20 +166,20 @@ class ReviewComparison(LabelComparison):
         del seed
         return whole
 
-    def measures(self, found: Any, test: Sequence[Example]) -> Values:
+    def measures(self, result: Any, test: Sequence[Example]) -> Values:
         """See `LabelComparison.measures`."""
         composed = [example for example in test if operators(example)]
-        return {**super().measures(found, test), "composed": float(right_labels(found, composed).mean())}
+        return {**super().measures(result, test), "composed": float(right_labels(result, composed).mean())}
 
 
 def shuffled(examples: Sequence[Example], seed: int) -> list[Example]:
     """The same texts, with the words of each in random order and without trees."""
-    random, found = generator(seed, 1), []
+    random, shuffled_rows = generator(seed, 1), []
     for example in examples:
         words = example.text.split()
         text = " ".join(words[index] for index in random.permutation(len(words)))
-        found.append(Example(text, example.second, example.label))
-    return found
+        shuffled_rows.append(Example(text, example.second, example.label))
+    return shuffled_rows
 
 
 def learnt(model: Any) -> int:

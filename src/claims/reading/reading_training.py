@@ -70,8 +70,8 @@ class ReadingConfig(ExperimentConfig):
         """Training settings of a rung: those of its file, except the number of steps and the batch size."""
         steps = self.steps(changes.pop("max_steps", self.max_steps))
         values = {"max_steps": steps, "warmup_steps": steps // 10, "epochs": None, "batch_size": self.batch_size}
-        found: ReadingTraining = rung.trained(**values | changes)
-        return found
+        training: ReadingTraining = rung.trained(**values | changes)
+        return training
 
 
 def fitted(
@@ -124,7 +124,7 @@ def train_network(network: NeuralClassifier, texts: Texts, training: ReadingTrai
     def batch(_training: bool, rows: np.ndarray) -> tuple[Reading, torch.Tensor]:
         return collate([encoded[row] for row in rows]), labels[rows]
 
-    lengths = [len(one.ids) for one in encoded]
+    lengths = [len(example.ids) for example in encoded]
     batches = ReadingBatches((lengths, []), batch, batch_size=training.batch_size, seed=seed)
     best: tuple[tuple[float, float], dict[str, torch.Tensor]] | None = None
     every = max(1, -(-training.max_steps // VALIDATIONS))
@@ -152,8 +152,8 @@ def scored(classifier: Classifier, examples: Sequence[Example]) -> tuple[float, 
 
 def right_labels(classifier: Classifier, examples: Sequence[Example]) -> np.ndarray:
     """Whether each example gets the right label: (N,) bool."""
-    found: np.ndarray = classifier.log_probs(examples).argmax(axis=1) == label_ids(examples, classifier.labels)
-    return found
+    right: np.ndarray = classifier.log_probs(examples).argmax(axis=1) == label_ids(examples, classifier.labels)
+    return right
 
 
 def majority(examples: Sequence[Example]) -> float:
@@ -181,9 +181,9 @@ def corpus(data: Data, config: ReadingConfig) -> Texts:
 
 def fitting(counts: Sequence[int], whole: Texts) -> tuple[list[int], str]:
     """The possible numbers of labels: fewer than there are, at least one per class; and what is left out, as text."""
-    found = [count for count in counts if len(whole.labels) <= count < whole.size]
-    left_out = [f"{count:,}" for count in counts if count not in found]
-    return found, f"; {', '.join(left_out)} labels are not possible: there are {whole.size:,}" if left_out else ""
+    sizes = [count for count in counts if len(whole.labels) <= count < whole.size]
+    left_out = [f"{count:,}" for count in counts if count not in sizes]
+    return sizes, f"; {', '.join(left_out)} labels are not possible: there are {whole.size:,}" if left_out else ""
 
 
 def subset(whole: Texts, count: int, seed: int) -> Texts:

@@ -35,6 +35,6 @@ def small_vectors(data: Data, *, dim: int, epochs: int, lines: int, seed: int) -
         raise InputError(f"{data.clean}/train: {len(vocabulary)} words are too few for word vectors")
     stream = TokenStream(np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
     settings = Word2VecConfig(dim=dim, epochs=epochs, window=5, lr=0.05, vectors="sum")
-    found = Word2Vec(settings).make(WordCorpus(stream, vocabulary), seed=seed, progress=lambda _: None).vectors
-    scale = dim**-0.5 / max(float(found.matrix.std()), 1e-12)
-    return replace(found, matrix=(found.matrix * scale).astype(np.float32))
+    vectors = Word2Vec(settings).make(WordCorpus(stream, vocabulary), seed=seed, progress=lambda _: None).vectors
+    scale = dim**-0.5 / max(float(vectors.matrix.std()), 1e-12)
+    return replace(vectors, matrix=(vectors.matrix * scale).astype(np.float32))

@@ -86,7 +86,7 @@ def fitted_tagger(
     network: NeuralTagger = rung.kind(rung.config(**model), *words.sizes, len(sentences.tags))
     network.equip(words, sentences.tags)
     encoded = [network.encode(sentence.words) for sentence in sentences.train]
-    lengths = [len(one.ids) for one in encoded]
+    lengths = [len(sentence.ids) for sentence in encoded]
     tags = np.split(tag_ids(sentences.train, network.tags), np.cumsum(lengths)[:-1])
 
     def batch(_training: bool, rows: np.ndarray) -> TaggedBatch[SentenceBatch]:
@@ -97,7 +97,7 @@ def fitted_tagger(
         return TaggedBatch(collated, torch.from_numpy(padded))
 
     batches = TaggedBatches((lengths, []), batch, batch_size=training.batch_size, seed=seed)
-    counts = np.bincount(np.concatenate([one.ids for one in encoded]), minlength=network.vocab_size)
+    counts = np.bincount(np.concatenate([sentence.ids for sentence in encoded]), minlength=network.vocab_size)
     task = Tagging(network, training, counts)
     best: tuple[float, dict[str, torch.Tensor]] | None = None
     every = max(1, -(-training.max_steps // VALIDATIONS))
@@ -117,12 +117,12 @@ def fitted_tagger(
 
 def words_right(tagger: Tagger, sentences: Sequence[Tagged]) -> np.ndarray:
     """Whether each word gets the right tag, in the order of the sentences: (words,) bool."""
-    found = tagger.tag([sentence.words for sentence in sentences])
+    tags = tagger.tag([sentence.words for sentence in sentences])
     return np.array(
         [
             predicted == tag
-            for row, one in zip(found, sentences, strict=True)
-            for predicted, tag in zip(row, one.tags or (), strict=True)
+            for row, sentence in zip(tags, sentences, strict=True)
+            for predicted, tag in zip(row, sentence.tags or (), strict=True)
         ]
     )
 
@@ -146,8 +146,8 @@ class TaggerComparisonConfig(RungComparisonConfig):
         """Training settings of a rung: those of its file, except the number of steps and the batch size."""
         steps = self.steps(changes.pop("max_steps", self.max_steps))
         values = {"max_steps": steps, "warmup_steps": steps // 10, "epochs": None, "batch_size": self.batch_size}
-        found: TaggerTraining = rung.trained(**values | changes)
-        return found
+        training: TaggerTraining = rung.trained(**values | changes)
+        return training
 
 
 class TaggerComparison(RungComparison[TaggerComparisonConfig]):
@@ -173,13 +173,13 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
         tags = Counter(tag for sentence in sentences.test for tag in sentence.tags or ())
         self.majority = max(tags.values()) / tags.total()
 
-        def one(base: str, change: Change, seed: int) -> Scored:
+        def trial(base: str, change: Change, seed: int) -> Scored:
             rung, model, rest = config.variant(base, change)
             training = config.training_of(rung, **config.trained(rest))
-            found = fitted_tagger(rung, sentences, training, seed=seed, model=model)
-            return found.number_of_parameters(), self.measures(found, sentences.test)
+            tagger = fitted_tagger(rung, sentences, training, seed=seed, model=model)
+            return tagger.number_of_parameters(), self.measures(tagger, sentences.test)
 
-        return one
+        return trial
 
     def levels(self, data: Data) -> dict[str, float]:
         """See `Comparison.levels`."""
@@ -194,7 +194,7 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
         """
         config, parts = self.config, dict[str, list[Tagged]]()
         for name in SPLITS:
-            parts[name] = [one for one in data.sentences(name) if one.words]
+            parts[name] = [sentence for sentence in data.sentences(name) if sentence.words]
             if not parts[name]:
                 raise InputError(f"{data.tags}/{name}.parquet: no sentence; see the report of the stage `clean`")
         pool, count = [*parts["train"], *parts["validation"]], config.train_sentences
@@ -204,14 +204,14 @@ class TaggerComparison(RungComparison[TaggerComparisonConfig]):
                 "validation; set it lower, or to null"
             )
         pool = pool[: None if count is None else max(LEAST, config.fewer(count))]
-        train = [one for number, one in enumerate(pool) if number % HELD]
+        train = [sentence for number, sentence in enumerate(pool) if number % HELD]
         return Sentences(
             data.tag_names(), train, pool[::HELD], parts["test"][: max(LEAST, config.fewer(config.test_sentences))]
         )
 
-    def measures(self, found: Tagger, test: Sequence[Tagged]) -> dict[str, float]:
+    def measures(self, tagger: Tagger, test: Sequence[Tagged]) -> dict[str, float]:
         """Metric → value; if no word is hidden, all words count as hidden."""
-        right = words_right(found, test)
+        right = words_right(tagger, test)
         gone = np.array([word == HIDDEN for sentence in test for word in sentence.words])
         return {"accuracy": float(right.mean()), "hidden": float(right[gone].mean() if gone.any() else right.mean())}
 
@@ -249,11 +249,11 @@ class NameComparison(TaggerComparison):
         tags = sorted({tag for part in parts for row in part for tag in row.tags or ()})
         return Sentences(tags, parts[2], parts[1], parts[0])
 
-    def measures(self, found: Tagger, test: Sequence[Tagged]) -> dict[str, float]:
+    def measures(self, tagger: Tagger, test: Sequence[Tagged]) -> dict[str, float]:
         """See `TaggerComparison.measures`."""
         from seqeval.metrics import f1_score
 
-        tagged = found.tag([sentence.words for sentence in test])
+        tagged = tagger.tag([sentence.words for sentence in test])
         invalid = sum(bool(bad_steps(row, "IOB2")) for row in tagged) / len(tagged)
         f1 = float(f1_score([list(sentence.tags or ()) for sentence in test], tagged, zero_division=0))
-        return super().measures(found, test) | {"f1": f1, "invalid": invalid}
+        return super().measures(tagger, test) | {"f1": f1, "invalid": invalid}

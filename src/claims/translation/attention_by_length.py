@@ -66,7 +66,7 @@ class AttentionByLength(Comparison[AttentionByLengthConfig]):
         config, split = self.config, conventions_of(data.parallel, "source").split
         judge, words = by_length(Judge.open(data), config.fewer(config.a_length), split)
 
-        def one(_: str, change: Change, seed: int) -> Scored:
+        def trial(_: str, change: Change, seed: int) -> Scored:
             variant = Variant(**change)
             kind, settings = config.small(variant.network)
             settings |= CHO if variant.network == "seq2seq" else {}
@@ -80,7 +80,7 @@ class AttentionByLength(Comparison[AttentionByLengthConfig]):
                 "by_length": {row.length: row.bleu for row in rows},
             }
 
-        return one
+        return trial
 
 
 def by_length(judge: Judge, count: int, split: Split) -> tuple[Judge, np.ndarray]:

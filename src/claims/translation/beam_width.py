@@ -63,9 +63,9 @@ class BeamWidth(Comparison[BeamWidthConfig]):
             model, _ = trained(*config.small(base), data, config, seed=seed)
             beam = BeamConfig(alpha=config.alpha)
             results = by_width(model, judge.sentences, judge.tokenizer, beam, widths, judge.bleu)
-            return model.number_of_parameters(), {one.width: one for one in results}
+            return model.number_of_parameters(), {result.width: result for result in results}
 
-        def one(base: Network, change: Change, seed: int) -> Scored:
+        def trial(base: Network, change: Change, seed: int) -> Scored:
             parameters, results = searched(base, seed)
             result = results[Variant(**change).beam]
             errors = result.errors
@@ -78,4 +78,4 @@ class BeamWidth(Comparison[BeamWidthConfig]):
                 "milliseconds": 1000 * result.seconds / errors.sentences,
             }
 
-        return one
+        return trial

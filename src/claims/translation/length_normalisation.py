@@ -69,17 +69,17 @@ class LengthNormalisation(Comparison[LengthNormalisationConfig]):
         def searched(base: Network, seed: int) -> tuple[int, dict[float, Normalised]]:
             model, _ = trained(*config.small(base), data, config, seed=seed)
             beams = {alpha: BeamConfig(width=config.beam, alpha=alpha) for alpha in alphas}
-            found = {alpha: _normalised(judge, judge.translations(model, beam)) for alpha, beam in beams.items()}
-            return model.number_of_parameters(), found
+            scores = {alpha: _normalised(judge, judge.translations(model, beam)) for alpha, beam in beams.items()}
+            return model.number_of_parameters(), scores
 
-        def one(base: Network, change: Change, seed: int) -> Scored:
-            parameters, found = searched(base, seed)
+        def trial(base: Network, change: Change, seed: int) -> Scored:
+            parameters, scores = searched(base, seed)
             alpha = Variant(**change).alpha
-            own, chosen = found[alpha], max((found[one] for one in alphas[1:]), key=lambda one: one.chosen_by)
+            own, chosen = scores[alpha], max((scores[alpha] for alpha in alphas[1:]), key=lambda score: score.chosen_by)
             judged_by = own.judged_by if alpha == alphas[0] else chosen.judged_by
             return parameters, {"bleu": own.bleu, "ratio": own.ratio, "chosen": judged_by}
 
-        return one
+        return trial
 
 
 def _normalised(judge: Judge, outputs: list[str]) -> Normalised:

@@ -63,17 +63,17 @@ class NormByDepth(Comparison[NormByDepthConfig]):
         kind, settings = config.small("transformer")
         guessing, unigram = math.log(tokenizer(data, "target").vocab_size), self.levels(data)["pre"]
 
-        def one(base: str, change: Change, seed: int) -> Scored:
+        def trial(base: str, change: Change, seed: int) -> Scored:
             warmup = round(config.warmup * config.steps(config.max_steps)) if base == "warm-up" else 0
-            found, parameters = {}, 0
+            results, parameters = {}, 0
             for norm in ("post", "pre"):
                 own = settings | {"norm": norm, "layers": Variant(**change).layers}
                 model, losses = trained(kind, own, data, config, seed=seed, warmup_steps=warmup)
-                found[norm], parameters = end_loss(losses, guessing), model.number_of_parameters()
-            failed = float(sum(loss >= unigram for loss in found.values()))
-            return parameters, {"behind": found["post"] - found["pre"], **found, "failed": failed}
+                results[norm], parameters = end_loss(losses, guessing), model.number_of_parameters()
+            failed = float(sum(loss >= unigram for loss in results.values()))
+            return parameters, {"behind": results["post"] - results["pre"], **results, "failed": failed}
 
-        return one
+        return trial
 
 
 def end_loss(losses: Sequence[float], guessing: float) -> float:

@@ -46,8 +46,8 @@ class Judge:
         source, target = tokenizer(data, "source"), tokenizer(data, "target")
         pairs = data.pairs("test")
         rows = [
-            Sentence(one, two, source.decode(one), target.decode(two))
-            for one, two in map(pairs.pair, range(len(pairs)))
+            Sentence(ids, two, source.decode(ids), target.decode(two))
+            for ids, two in map(pairs.pair, range(len(pairs)))
         ]
         bleu = bleu_config(data.parallel, data.bleu_tokenize)
         return cls(rows if count is None else evenly(rows, count), target, bleu)
@@ -59,13 +59,15 @@ class Judge:
 
     def translations(self, model: Translator, beam: BeamConfig | None = None) -> list[str]:
         """The best translation of each sentence; with None, by greedy search."""
-        found = translate(model, [sentence.source for sentence in self.sentences], beam or BeamConfig(width=1))
-        return [self.tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
+        results = translate(model, [sentence.source for sentence in self.sentences], beam or BeamConfig(width=1))
+        return [self.tokenizer.decode(hypotheses[0].tokens) for hypotheses in results]
 
     def score(self, model: Translator) -> Score:
         """See `Score`."""
         outputs, references = self.translations(model), self.references
-        exact = sum(output == one for output, (one,) in zip(outputs, references, strict=True)) / len(outputs)
+        exact = sum(output == reference for output, (reference,) in zip(outputs, references, strict=True)) / len(
+            outputs
+        )
         pairs = [(sentence.source, sentence.target) for sentence in self.sentences]
         tokens = sum(len(target) - 1 for _, target in pairs)
         loss = -float(reference_log_probs(model, pairs).sum()) / tokens

@@ -43,12 +43,12 @@ class TranslatorComparison(Comparison[TranslatorComparisonConfig]):
         del seeds
         judge = Judge.open(data, self.config.fewer(self.config.test_sentences))
 
-        def one(base: Any, change: Change, seed: int) -> Scored:
+        def trial(base: Any, change: Change, seed: int) -> Scored:
             kind, settings, training = self.config.variant(base, change)
             model, _ = trained(kind, settings, data, self.config, seed=seed, **training)
             return model.number_of_parameters(), self.measures(model, judge)
 
-        return one
+        return trial
 
     def measures(self, model: Translator, judge: Judge) -> Values:
         """The measurements of a trained network."""

@@ -16,6 +16,6 @@ def answer(reader: Reader, questions: Sequence[Question], request: AnswerRequest
     Raises:
         InputError: a question cannot be read, or is too long.
     """
-    filled = [one for one in questions if one.question.strip()]
-    found = iter(reader.answers(filled, request.best) if filled else [])
-    return [next(found) if one.question.strip() else [] for one in questions]
+    filled = [question for question in questions if question.question.strip()]
+    results = iter(reader.answers(filled, request.best) if filled else [])
+    return [next(results) if question.question.strip() else [] for question in questions]

@@ -118,16 +118,16 @@ def read_conversations(folders: Sequence[Path], request: ChatRequest) -> dict[st
         InputError: as `read_assistant`; a folder is given twice; a reward model has nothing to choose from.
     """
     names = [folder.name for folder in folders]
-    found: dict[str, Conversation] = {}
+    conversations: dict[str, Conversation] = {}
     for folder in folders:
         assistant = read_assistant(folder, request.best_of, request.judge)
         name = str(folder) if names.count(folder.name) > 1 else folder.name
-        if name in found:
+        if name in conversations:
             raise InputError(f"{folder}: given twice; give different models to compare")
-        found[name] = Conversation(assistant, request.sampling(), system=request.system, forget=request.forget)
-    if request.judge is not None and not any(one.assistant.chooser for one in found.values()):
+        conversations[name] = Conversation(assistant, request.sampling(), system=request.system, forget=request.forget)
+    if request.judge is not None and not any(conversation.assistant.chooser for conversation in conversations.values()):
         raise InputError("--judge: nothing to choose from; also give --best-of N")
-    return found
+    return conversations
 
 
 def chosen_answer(
@@ -180,12 +180,12 @@ def chooser_of(folder: Path, tokenizer: Tokenizer, best_of: int | None, judge: P
 def _best_of_n(folder: Path) -> tuple[int | None, Path | None]:
     """n and the reward model of a best-of-n rung, (None, None) for others."""
     file = folder / "provenance.json"
-    found: object = read_json(file) if file.is_file() else None
+    settings: object = read_json(file) if file.is_file() else None
     for key in ("settings", "align"):
-        found = found.get(key) if isinstance(found, dict) else None
-    if not isinstance(found, dict) or found.get("method") != METHOD:
+        settings = settings.get(key) if isinstance(settings, dict) else None
+    if not isinstance(settings, dict) or settings.get("method") != METHOD:
         return None, None
-    n, reads = found.get("n"), PurePosixPath(str(found.get("reads")))
+    n, reads = settings.get("n"), PurePosixPath(str(settings.get("reads")))
     if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= MOST_CHOSEN_FROM:
         raise InputError(f"{file}: settings.align.n is {n!r}; expected a whole number from 1 to {MOST_CHOSEN_FROM}")
     if reads.parts[:2] != ("models", "reward") or len(reads.parts) != 3 or ".." in reads.parts:

@@ -59,22 +59,22 @@ class Classification:
 
     def as_dict(self) -> dict[str, object]:
         """For JSON; parts that do not exist or were not requested are left out."""
-        found: dict[str, object] = {"text": self.example.text}
+        entries: dict[str, object] = {"text": self.example.text}
         if self.example.second is not None:
-            found["second"] = self.example.second
-        found["labels"] = [{"label": label, "probability": p} for label, p in self.top]
+            entries["second"] = self.example.second
+        entries["labels"] = [{"label": label, "probability": p} for label, p in self.top]
         if self.note is not None:
-            found["note"] = self.note
+            entries["note"] = self.note
         if self.given is not None:
-            found["given"] = self.given._asdict()
+            entries["given"] = self.given._asdict()
         if self.explained is not None:
             names = [("piece", self.explained.pieces), ("weight", self.explained.weights)]
             names += [("attention", self.explained.attention)] if self.explained.attention else []
             columns = zip(*(values for _, values in names), strict=True)
-            found["words"] = [dict(zip([name for name, _ in names], row, strict=True)) for row in columns]
+            entries["words"] = [dict(zip([name for name, _ in names], row, strict=True)) for row in columns]
             if self.explained.tree:
-                found["nodes"] = [node.model_dump(exclude={"label"}) for node in self.explained.tree]
-        return found
+                entries["nodes"] = [node.model_dump(exclude={"label"}) for node in self.explained.tree]
+        return entries
 
 
 def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRequest) -> list[Classification]:
@@ -94,10 +94,10 @@ def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRe
             raise InputError(f"{example.text[:40]!r} … has {pieces:,} words; a text may have {MOST_PIECES:,}: cut it")
     whole = iter(lengths)
     scores = iter(model.log_probs(filled) if filled else [])
-    found = []
+    results = []
     for example, read in zip(examples, written, strict=True):
         if read is None:
-            found.append(Classification("", example, []))
+            results.append(Classification("", example, []))
             continue
         log_probs = next(scores)  # (C,)
         p = np.exp(log_probs)
@@ -115,8 +115,8 @@ def classify(model: Classifier, examples: Sequence[Example], request: ClassifyRe
                 f"{type(model).__name__} does not look at words, so --explain is not supported; leave it out"
             )
         note = RIGHT_BRANCHING if example.tree is None and reads_trees(model) else _cut(model, read, next(whole))
-        found.append(Classification(line, example, best, why, assigned, note))
-    return found
+        results.append(Classification(line, example, best, why, assigned, note))
+    return results
 
 
 def _cut(model: Classifier, example: Example, length: int) -> str | None:
@@ -220,8 +220,8 @@ def words_of_tree(text: str) -> str:
 
 def words_below(nodes: Sequence[Node]) -> list[list[int]]:
     """The words that each node of a tree covers, by their places; the nodes stand children first."""
-    found: list[list[int]] = []
+    words: list[list[int]] = []
     for node in nodes:
         own = [] if node.word is None else [node.word]
-        found.append(sorted(own + [word for child in node.children for word in found[child]]))
-    return found
+        words.append(sorted(own + [word for child in node.children for word in words[child]]))
+    return words

@@ -66,8 +66,8 @@ def evaluate_file(folder: Path, file: Path, request: EvaluateRequest) -> JudgedF
     table: list[Prediction] = []
     page = cast(Judge, resolve_name(judge))(folder, file, request, table)
     named = titles(type(page))
-    found = {named.get(key, key): value for key, value in figures(page).items() if key not in NEEDS_TRAINING}
-    return JudgedFile(kind, {key: one for key, one in found.items() if isinstance(one, int | float)}, table)
+    values = {named.get(key, key): value for key, value in figures(page).items() if key not in NEEDS_TRAINING}
+    return JudgedFile(kind, {key: value for key, value in values.items() if isinstance(value, int | float)}, table)
 
 
 def judge_classifier(folder: Path, file: Path, request: EvaluateRequest, table: list[Prediction]) -> Any:
@@ -83,7 +83,10 @@ def judge_classifier(folder: Path, file: Path, request: EvaluateRequest, table: 
     names |= {"id": None if request.id is None else _column(request.id, "id")}
     source = _source(LabelledSource, file, request, **names)
     examples = _read(read_labels, source, read_labelled)
-    written = [normalised(model, one)._replace(label=one.label, labels=one.labels, id=one.id) for one in examples]
+    written = [
+        normalised(model, example)._replace(label=example.label, labels=example.labels, id=example.id)
+        for example in examples
+    ]
     return evaluate_classifier(model, written, name=folder.name, table=table)
 
 
@@ -93,11 +96,11 @@ def judge_tagger(folder: Path, file: Path, request: EvaluateRequest, table: list
     source = _source(TaggedSource, file, request, columns=TagColumns(form=form, tag=tag))
     model = read_tagger(folder)
     test = [
-        one._replace(words=tuple(map(model.normalisation.word, one.words)))
-        for one in _read(read_tags, source, read_tagged)
+        sentence._replace(words=tuple(map(model.normalisation.word, sentence.words)))
+        for sentence in _read(read_tags, source, read_tagged)
     ]
     return evaluate_tagger(
-        model, test, known={word for one in test for word in one.words}, name=folder.name, table=table
+        model, test, known={word for sentence in test for word in sentence.words}, name=folder.name, table=table
     )
 
 
@@ -117,8 +120,8 @@ def judge_translator(folder: Path, file: Path, request: EvaluateRequest, table: 
     sources, targets = ([pair[side] for pair in pairs] for side in PAIRS.names)
     ids = zip(loaded.source.encode_lines(sources), loaded.target.encode_lines(targets), strict=True)
     sentences = [
-        Sentence(np.asarray(framed(one)[1:]), framed(other), *texts)
-        for (one, other), texts in zip(ids, zip(sources, targets, strict=True), strict=True)
+        Sentence(np.asarray(framed(row)[1:]), framed(other), *texts)
+        for (row, other), texts in zip(ids, zip(sources, targets, strict=True), strict=True)
     ]
     tokenizers = (loaded.source, loaded.target)
     return evaluate_translator(loaded.model, sentences, tokenizers, BeamConfig(), name=folder.name, table=table)
@@ -128,9 +131,9 @@ def judge_language_model(folder: Path, file: Path, request: EvaluateRequest, tab
     """Plain text, which has no columns."""
     del request
     loaded = read_model(folder)
-    found = score_file(loaded, file)
-    table += [line_row(number, line, loaded.tokenizer) for number, line in enumerate(found.lines)]
-    return found.figures
+    scores = score_file(loaded, file)
+    table += [line_row(number, line, loaded.tokenizer) for number, line in enumerate(scores.lines)]
+    return scores.figures
 
 
 def _source(kind: type[S], file: Path, request: EvaluateRequest, **settings: object) -> S:

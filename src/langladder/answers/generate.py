@@ -57,11 +57,11 @@ def generate(
             speculate(loaded.model, helper.model, [BOS, *ids], config, lookahead=lookahead, row=row, counts=counts)
             for row, ids in enumerate(prefixes)
         ]
-    found = []
+    continuations = []
     for ids, new in zip(prefixes, drawn, strict=True):
         text = loaded.tokenizer.decode(ids + new)
-        found.append(Continuation(text, text.removeprefix(loaded.tokenizer.decode(ids))))
-    return found
+        continuations.append(Continuation(text, text.removeprefix(loaded.tokenizer.decode(ids))))
+    return continuations
 
 
 class Drawn(NamedTuple):

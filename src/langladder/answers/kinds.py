@@ -23,9 +23,9 @@ def kind_of(folder: Path) -> str | None:
     if not (folder / "config.json").is_file():
         return None
     model = class_of(folder)
-    found = None if model is None else kind_of_class(model)
-    if found is not None or folder.parent.name not in families():
-        return found
+    kind = None if model is None else kind_of_class(model)
+    if kind is not None or folder.parent.name not in families():
+        return kind
     above = kinds().get(families()[folder.parent.name].model)
     return None if above is None else above.name
 

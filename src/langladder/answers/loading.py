@@ -124,8 +124,8 @@ def read_reader(folder: Path) -> Reader:
 
 def _check(folder: Path, what: str, where: str) -> None:
     try:
-        found = (folder / "config.json").is_file()
+        readable = (folder / "config.json").is_file()
     except (OSError, ValueError):  # a sentence as an argument can be too long for a file name
-        found = False
-    if not found:
+        readable = False
+    if not readable:
         raise InputError(f"{folder}: not {what} (a folder with config.json); see {where}")

@@ -41,8 +41,8 @@ class ScoredSentence(TypedDict):
 
 def score_sentences(loaded: LoadedModel, sentences: Sequence[str]) -> list[ScoredSentence]:
     """Sentences with their bits, the likeliest first; equal ones in the order given."""
-    found = [(sentence, surprisal(loaded.model, loaded.tokenizer, sentence)) for sentence in sentences]
-    ranked = sorted(found, key=lambda pair: math.inf if pair[1].bits is None else pair[1].bits)
+    result = [(sentence, surprisal(loaded.model, loaded.tokenizer, sentence)) for sentence in sentences]
+    ranked = sorted(result, key=lambda pair: math.inf if pair[1].bits is None else pair[1].bits)
     return [
         ScoredSentence(
             rank=rank,
@@ -125,7 +125,9 @@ def rank_options(loaded: LoadedModel, text: str, request: OptionsRequest) -> lis
     """
 
     def scored(context: str) -> tuple[OptionItem, list[float]]:
-        wholes = ids_of(loaded.tokenizer, [f"{context} {one}{request.after}".lstrip(" ") for one in request.options])
+        wholes = ids_of(
+            loaded.tokenizer, [f"{context} {option}{request.after}".lstrip(" ") for option in request.options]
+        )
         item = option_item(wholes, ids_of(loaded.tokenizer, [context])[0])
         return item, score_options(loaded.model, [item])[0].tolist()
 
@@ -136,7 +138,7 @@ def rank_options(loaded: LoadedModel, text: str, request: OptionsRequest) -> lis
     rows: list[tuple[float, ScoredOption]] = []
     for index, (option, value) in enumerate(zip(request.options, log_probs, strict=True)):
         tokens, ranked_by = len(item.options[index]), value
-        found = ScoredOption(
+        result = ScoredOption(
             option=option,
             log_prob=finite(value),
             tokens=tokens,
@@ -145,6 +147,6 @@ def rank_options(loaded: LoadedModel, text: str, request: OptionsRequest) -> lis
         )
         if alone is not None:
             ranked_by = value - alone[index] if math.isfinite(value) else -math.inf
-            found["calibrated"] = finite(ranked_by)
-        rows.append((ranked_by, found))
-    return [found for _, found in sorted(rows, key=lambda row: -row[0])]
+            result["calibrated"] = finite(ranked_by)
+        rows.append((ranked_by, result))
+    return [option for _, option in sorted(rows, key=lambda row: -row[0])]

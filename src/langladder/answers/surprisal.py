@@ -79,7 +79,7 @@ def row_of(tokenizer: Tokenizer, text: str) -> Row:
     text = tokenizer.normalisation.normalise(text)
     for line in [line for line in text.splitlines() if line.strip()] or [""]:
         ids, spans = tokenizer.encode_with_spans(line)
-        starts, first, end = [found.start() for found in _WORD.finditer(line)], len(row.words), 0
+        starts, first, end = [match.start() for match in _WORD.finditer(line)], len(row.words), 0
         for token, (start, stop) in zip(ids.tolist(), spans.tolist(), strict=True):
             spelled = line[max(start, end) : stop] or tokenizer.piece(token).strip()
             row.marks.append((line[end:start], spelled, first + max(0, bisect_right(starts, start) - 1), token != UNK))
@@ -99,8 +99,8 @@ def surprisal(model: LanguageModel, tokenizer: Tokenizer, text: str) -> Scored:
     row = row_of(tokenizer, text)
     tokens = torch.tensor([row.ids])  # (1, T)
     tokens = torch.nn.functional.pad(tokens, (0, -tokens.shape[1] % 16), value=PAD)
-    found = (-model.log_probs(tokens.to(device_of(model)))[0].cpu().double() / math.log(2)).tolist()  # 0 for BOS
-    bits = [value for token, value in zip(row.ids, found, strict=False) if token != BOS]
+    results = (-model.log_probs(tokens.to(device_of(model)))[0].cpu().double() / math.log(2)).tolist()  # 0 for BOS
+    bits = [value for token, value in zip(row.ids, results, strict=False) if token != BOS]
     sums = [0.0] * len(row.words)
     for (_, _, word, _), value in zip(row.marks, bits, strict=True):
         sums[word] += value

@@ -45,12 +45,12 @@ def tag(model: Tagger, lines: Sequence[str], request: TagRequest) -> list[Tagged
         ]
     filled = [[model.normalisation.word(word) for word in words] for words in sentences if words]
     tags = iter(model.tag(filled) if filled else [])
-    found = [TaggedLine(words, next(tags) if words else []) for words in sentences]
+    tagged = [TaggedLine(words, next(tags) if words else []) for words in sentences]
     if not request.explain:
-        return found
+        return tagged
     log_probs = iter(model.log_probs(filled) if filled else [])
     empty = np.zeros((0, len(model.tags)))
-    return [_explained(model, line, np.exp(next(log_probs)) if line.words else empty) for line in found]
+    return [_explained(model, line, np.exp(next(log_probs)) if line.words else empty) for line in tagged]
 
 
 def _explained(model: Tagger, line: TaggedLine, p: np.ndarray) -> TaggedLine:

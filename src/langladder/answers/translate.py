@@ -61,7 +61,7 @@ class SentenceTranslations:
     def as_dict(self) -> dict[str, Any]:
         """For JSON; attention and tokens only if attention was requested."""
         answer = asdict(self)
-        for candidate in (candidate for found in answer["found"] for candidate in found["candidates"]):
+        for candidate in (candidate for translations in answer["found"] for candidate in translations["candidates"]):
             if candidate["attention"] is None:
                 for name in ("source_tokens", "output_tokens", "attention"):
                     del candidate[name]
@@ -97,7 +97,7 @@ def translate(
     sources = [np.append(ids, EOS) for ids in loaded.source.encode_lines([lines[index] for index in filled])]
     for index, ids in zip(filled, sources, strict=True):
         _check_length(lines[index], len(ids), MOST_TOKENS, "tokens")
-    found: list[list[Candidate]] = [[] for _ in lines]
+    result: list[list[Candidate]] = [[] for _ in lines]
     searched, most = config, None
     if isinstance(config, BeamConfig) and config.n_best > 1:
         searched, most = config.model_copy(update={"n_best": config.width}), config.n_best
@@ -106,8 +106,8 @@ def translate(
         if attention and any(hypothesis.attention is None for hypothesis in hypotheses):
             raise InputError(f"{loaded.name}: {type(loaded.model).__name__} has no attention to show")
         chosen = hypotheses if most is None else _of_different_texts(loaded, hypotheses)[:most]
-        found[index] = [_candidate(loaded, ids, hypothesis, attention) for hypothesis in chosen]
-    return [Translations(loaded.name, candidates) for candidates in found]
+        result[index] = [_candidate(loaded, ids, hypothesis, attention) for hypothesis in chosen]
+    return [Translations(loaded.name, candidates) for candidates in result]
 
 
 def translate_by_all(
@@ -119,7 +119,7 @@ def translate_by_all(
 ) -> list[SentenceTranslations]:
     """The translations of each line by every model."""
     columns = [translate(loaded, lines, config, attention=attention) for loaded in models]
-    return [SentenceTranslations(line, list(found)) for line, *found in zip(lines, *columns, strict=True)]
+    return [SentenceTranslations(line, list(results)) for line, *results in zip(lines, *columns, strict=True)]
 
 
 def _of_different_texts(loaded: LoadedTranslator, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -214,19 +214,19 @@ def search(loaded: LoadedTranslator, source: np.ndarray, config: BeamConfig) -> 
     return {
         "source": pieces(loaded.source, source[:-1]),
         "unknown": [position for position, token in enumerate(source.tolist()) if token == UNK],
-        "beam": [_found(loaded, one) for one in beam],
-        "greedy": _found(loaded, greedy[0]),
+        "beam": [_found_translation(loaded, hypothesis) for hypothesis in beam],
+        "greedy": _found_translation(loaded, greedy[0]),
         "attends": greedy[0].attention is not None,
     }
 
 
-def _found(loaded: LoadedTranslator, found: Hypothesis) -> FoundTranslation:
+def _found_translation(loaded: LoadedTranslator, hypothesis: Hypothesis) -> FoundTranslation:
     return {
-        "text": loaded.target.decode(found.tokens),
-        "ids": found.tokens,
-        "tokens": len(found.tokens) + 1,
-        "score": round(found.score, 6),
-        "log_prob": round(found.log_prob, 6),
+        "text": loaded.target.decode(hypothesis.tokens),
+        "ids": hypothesis.tokens,
+        "tokens": len(hypothesis.tokens) + 1,
+        "score": round(hypothesis.score, 6),
+        "log_prob": round(hypothesis.log_prob, 6),
     }
 
 
@@ -249,8 +249,8 @@ def weights(loaded: LoadedTranslator, source: np.ndarray, ids: Sequence[int]) ->
         "source": [*pieces(loaded.source, source[:-1]), "<eos>"],
         "target": [*pieces(loaded.target, ids), "<eos>"],
         "layers": [
-            {"kind": one.kind, "layer": one.layer, "weights": one.weights.astype(float).round(3).tolist()}
-            for one in layers
+            {"kind": layer.kind, "layer": layer.layer, "weights": layer.weights.astype(float).round(3).tolist()}
+            for layer in layers
         ],
     }
 
@@ -263,8 +263,8 @@ def search_tree(loaded: LoadedTranslator, source: np.ndarray, config: BeamConfig
     """
     device = next(loaded.model.parameters()).device
     with torch.autocast(device.type, enabled=False):
-        found = trace(loaded.model, torch.from_numpy(source)[None].to(device), config)
-    tokens = pieces(loaded.target, [node.token for node in found.nodes])
+        tree = trace(loaded.model, torch.from_numpy(source)[None].to(device), config)
+    tokens = pieces(loaded.target, [node.token for node in tree.nodes])
     nodes: list[SearchNode] = [
         {
             "parent": node.parent,
@@ -275,6 +275,6 @@ def search_tree(loaded: LoadedTranslator, source: np.ndarray, config: BeamConfig
             "fate": node.fate,
             "score": None if node.score is None else round(node.score, 4),
         }
-        for node, piece in zip(found.nodes, tokens, strict=True)
+        for node, piece in zip(tree.nodes, tokens, strict=True)
     ]
-    return {"nodes": nodes, "ends": found.ends, "texts": [loaded.target.decode(best.tokens) for best in found.best]}
+    return {"nodes": nodes, "ends": tree.ends, "texts": [loaded.target.decode(best.tokens) for best in tree.best]}

@@ -124,14 +124,14 @@ def words_of(texts: Iterable[str], words_by: WordChoice, wanted: frozenset[str] 
     Args:
         wanted: None: all words; else only these, and reading ends when all of them were found.
     """
-    found: set[str] = set()
+    results: set[str] = set()
     split = splitter_of(words_by)
     for text in texts:
         words = split(text)
-        found.update(words if wanted is None else wanted.intersection(words))
-        if wanted is not None and len(found) == len(wanted):
+        results.update(words if wanted is None else wanted.intersection(words))
+        if wanted is not None and len(results) == len(wanted):
             break
-    return frozenset(found)
+    return frozenset(results)
 
 
 def table_of(project: Path, side: str, split: str) -> Path | None:
@@ -194,8 +194,8 @@ def reading_notes(folder: Path, texts: Sequence[str]) -> list[str]:
         lexicon = lexicon_of(folder)
     except InputError:  # in a file that the answer does not need
         return []
-    found = [lexicon.normalisation.note(texts, "texts"), _unknown_note(folder, lexicon, texts)]
-    return [note for note in found if note is not None]
+    notes = [lexicon.normalisation.note(texts, "texts"), _unknown_note(folder, lexicon, texts)]
+    return [note for note in notes if note is not None]
 
 
 def _unknown_note(folder: Path, lexicon: Lexicon, texts: Sequence[str]) -> str | None:
@@ -212,10 +212,10 @@ def _unknown_note(folder: Path, lexicon: Lexicon, texts: Sequence[str]) -> str |
             return None if table is None else words_of_table(table, side, lexicon, wanted)
 
         training = training_words(folder, lexicon, words_of_side)
-        found = [unknown_words(line, lexicon, training) for line in lines]
+        result = [unknown_words(line, lexicon, training) for line in lines]
     except InputError:  # in a training text, which the answer does not need
         return None
-    unknown = {word["text"]: word for one in found for word in one["unknown"]}
+    unknown = {word["text"]: word for line in result for word in line["unknown"]}
     if not unknown:
         return None
     listed = [
@@ -223,7 +223,7 @@ def _unknown_note(folder: Path, lexicon: Lexicon, texts: Sequence[str]) -> str |
         for word in islice(unknown.values(), MOST_LISTED)
     ]
     more = f" and {len(unknown) - len(listed):,} more" if len(unknown) > len(listed) else ""
-    count, of = sum(one["count"] for one in found), sum(one["words"] for one in found)
+    count, of = sum(word["count"] for word in result), sum(line["words"] for line in result)
     return (
         f"{folder}: {count:,} of {of:,} {'word is' if of == 1 else 'words are'} unknown to this model: "
         f"{', '.join(listed)}{more}; it reads <unk> or pieces of them, so do not rely on its answer there"
@@ -236,7 +236,7 @@ def unknown_words(text: str, lexicon: Lexicon, training: Collection[str] | None 
     Args:
         training: the words of its training texts, folded as the lexicon folds them; None: they are not at hand.
     """
-    found: dict[str, UnknownWord] = {}
+    unknown: dict[str, UnknownWord] = {}
     words = count = 0
     split = splitter_of(lexicon.words_by)
     for line in (lexicon.normalisation.normalise(line) for line in text.splitlines()):
@@ -248,8 +248,8 @@ def unknown_words(text: str, lexicon: Lexicon, training: Collection[str] | None 
             count += 1
             small = lexicon.small(word)
             written = small if small != word and _is_met(small, lexicon, training) else None
-            found.setdefault(word, {"text": word, "pieces": pieces, "written": written})
-    return {"words": words, "count": count, "unknown": list(found.values())}
+            unknown.setdefault(word, {"text": word, "pieces": pieces, "written": written})
+    return {"words": words, "count": count, "unknown": list(unknown.values())}
 
 
 def _is_known(word: str, pieces: list[str], lexicon: Lexicon, training: Collection[str] | None) -> bool:
@@ -270,11 +270,11 @@ def _pieces(line: str, words: list[str], lexicon: Lexicon) -> list[list[str]]:
         listed = lexicon.listed
         return [[word if listed is None or lexicon.folded(word) in listed else _UNKNOWN] for word in words]
     ids, spans = lexicon.tokenizer.encode_with_spans(line)
-    found, end, first = [], 0, 0
+    results, end, first = [], 0, 0
     for word in words:
         start = line.find(word, end)
         if start < 0:  # a model that changes the letters of words, so their pieces are unknown
-            found.append([word])
+            results.append([word])
             continue
         end = start + len(word)
         while first < len(ids) and spans[first][1] <= start:
@@ -285,8 +285,8 @@ def _pieces(line: str, words: list[str], lexicon: Lexicon) -> list[list[str]]:
             token = int(ids[own])
             pieces.append(_UNKNOWN if token == UNK else lexicon.tokenizer.piece(token).strip() or "␣")
             own += 1
-        found.append(pieces or [word])
-    return found
+        results.append(pieces or [word])
+    return results
 
 
 def _of_vectors(file: Path) -> Lexicon:
@@ -313,7 +313,7 @@ def _object(file: Path) -> JSONObject:
     """The content of a JSON file; {} if it does not exist. Raises InputError if it is damaged."""
     if not file.is_file():
         return {}
-    found = read_json(file)
-    if not isinstance(found, dict):
+    content = read_json(file)
+    if not isinstance(content, dict):
         raise InputError(f"{file}: not an object")
-    return found
+    return content

@@ -150,15 +150,15 @@ def text_vector(vectors: WordVectors, text: str) -> np.ndarray:
     Raises:
         InputError: none of its words has a vector.
     """
-    found = []
+    rows = []
     # the whole text first, because an invisible character after a full stop would keep it attached to its word
     whole = vectors.spelled(text)
     for word in [whole] if whole in vectors else splitter_of(vectors.words_by)(whole):
         try:
-            found.append(vectors[word])
+            rows.append(vectors[word])
         except InputError:  # it has none
             continue
-    if not found:
+    if not rows:
         raise InputError(f"input: no word of {text[:60]!r} is among the {len(vectors):,} words with a vector")
-    mean: np.ndarray = np.mean(found, axis=0, dtype=np.float64).astype("<f4")
+    mean: np.ndarray = np.mean(rows, axis=0, dtype=np.float64).astype("<f4")
     return mean

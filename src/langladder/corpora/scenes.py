@@ -190,16 +190,16 @@ def split_of(scene: Scene) -> str:
 
 def scene_of(words: Sequence[str]) -> Scene:
     """What a line tells, as far as it is one of the stories: reading ends at the first word that cannot come there."""
-    readers: list[Reader] = [one.copy() for one in _begun()]
-    found: dict[str, str] = {}
+    readers: list[Reader] = [reader.copy() for reader in _begun()]
+    scene: dict[str, str] = {}
     before = ""
     for word in words:
         readers, kind = world().advance(readers, word)
         if not readers:
             break
-        _tell(found, kind, word, before)
+        _tell(scene, kind, word, before)
         before = word
-    return Scene(**found)
+    return Scene(**scene)
 
 
 @cache
@@ -207,36 +207,36 @@ def _begun() -> list[Reader]:
     return world().begun([line.split() for line in BEFORE])
 
 
-def _tell(found: dict[str, str], kind: str, word: str, before: str) -> None:
+def _tell(scene: dict[str, str], kind: str, word: str, before: str) -> None:
     """One more word: of its class, after a word."""
     name, _, form = kind.partition(".")
-    side = "patient" if "deed" in found else "agent"
+    side = "patient" if "deed" in scene else "agent"
     if name == "word" and word in PRONOUNS:
-        found |= {"agent": word, "agents": "one"}
+        scene |= {"agent": word, "agents": "one"}
     elif name == "word" and word in ("him", "her"):
-        found |= {"patient": "he" if word == "him" else "she", "patients": "one"}  # or "her" is whose a thing is
+        scene |= {"patient": "he" if word == "him" else "she", "patients": "one"}  # or "her" is whose a thing is
     elif name == "word" and word == "two":
-        found["patients"] = "two"
+        scene["patients"] = "two"
     elif name == "word" and word == "wanted":
-        found["wanted"] = "yes"
+        scene["wanted"] = "yes"
     elif name == "ROLE":
-        found |= {"agent": word, "agents": "one"}
+        scene |= {"agent": word, "agents": "one"}
     elif name == "ROLETHING":
-        found |= {"patient": word, "patients": "one"}
+        scene |= {"patient": word, "patients": "one"}
     elif name == "NOUN":
         number = "singular" if form == "s" else "plural"
-        found[side] = _rows("nouns", number)[word]["singular"]
-        found.setdefault(f"{side}s", NUMBERS[number])  # or "two" was said
+        scene[side] = _rows("nouns", number)[word]["singular"]
+        scene.setdefault(f"{side}s", NUMBERS[number])  # or "two" was said
     elif name in DEEDS:
         source, deed, _ = DEEDS[name]
         column = {"past": "past", "inf": "infinitive", "s": "singular", "pl": "plural"}.get(form, "past")
-        found["deed"] = _rows(source, column)[word][deed]
+        scene["deed"] = _rows(source, column)[word][deed]
     elif name == "LOOK" and before not in ("is", "are"):
-        found[f"{side}_is"] = word
+        scene[f"{side}_is"] = word
     elif name in ("LOOK", "FEELING", "PLAIN"):
-        found["state"] = word
+        scene["state"] = word
     elif name in ("MANNER", "PLACE"):
-        found[name.lower()] = word
+        scene[name.lower()] = word
 
 
 def sentences(scene: Scene) -> list[str]:
@@ -285,8 +285,8 @@ def _things(noun: str, number: str, look: str) -> list[str]:
 
 def recovered(scene: Scene, words: Sequence[str]) -> dict[str, bool]:
     """Question that the scene answers → whether a caption tells the answer; see `scene_of`."""
-    found = scene_of(words)
-    answers = zip(QUESTIONS, scene, found, strict=True)
+    result = scene_of(words)
+    answers = zip(QUESTIONS, scene, result, strict=True)
     return {question: answer == wanted for question, answer, wanted in answers if answer}
 
 
@@ -304,8 +304,8 @@ def write_scenes(config: SceneConfig, folder: Path) -> dict[str, Any]:
     """
     splits = generate_scenes(config)
     for split, examples in splits.items():
-        columns = [[one.scene[column] for one in examples] for column in range(len(QUESTIONS))]
-        rows = pa.table([*columns, [one.sentence for one in examples]], schema=SCENE_FOLDER)
+        columns = [[example.scene[column] for example in examples] for column in range(len(QUESTIONS))]
+        rows = pa.table([*columns, [example.sentence for example in examples]], schema=SCENE_FOLDER)
         write_table(folder / f"{split}.parquet", rows)
     write_json(folder / "corpus.json", {"format": FORMAT_VERSION})
     return {"splits": {split: {"scenes": len(examples)} for split, examples in splits.items()}}
@@ -323,10 +323,10 @@ def read_scenes(folder: Path) -> dict[str, list[Described]]:
     if not isinstance(about, dict) or about.get("format") != FORMAT_VERSION:
         raise InputError(f'{path}: needs "format": {FORMAT_VERSION}; the stage `corpus` writes this file: run it again')
     splits = {split: _read_split(folder / f"{split}.parquet") for split in SPLITS}
-    known = {word for one in splits["train"] for word in one.sentence.split()}
+    known = {word for pair in splits["train"] for word in pair.sentence.split()}
     for split in SPLITS[1:]:
-        for row, one in enumerate(splits[split]):
-            if strange := set(one.sentence.split()) - known:
+        for row, pair in enumerate(splits[split]):
+            if strange := set(pair.sentence.split()) - known:
                 raise InputError(f"{folder / split}.parquet, row {row}: {min(strange)!r} is not a word of train")
     return splits
 
@@ -339,12 +339,12 @@ def _read_split(path: Path) -> list[Described]:
         raise InputError(f"{path}: columns of scenes are text ({str(error)[:100]})") from error
     if not rows.num_rows:
         raise InputError(f"{path}: holds no scenes; draw more (scenes in conf/scenes)")
-    known, found = set(all_facts()), []
+    known, pairs = set(all_facts()), []
     for row, (*answers, sentence) in enumerate(zip(*columns, strict=True)):
         scene = Scene(*answers)
         if None in scene or not known.issuperset(scene.facts()):
             raise InputError(f"{path}, row {row}: no scene of microworld")
         if sentence not in sentences(scene):
             raise InputError(f"{path}, row {row}: {str(sentence)[:60]!r} does not describe its scene")
-        found.append(Described(scene, sentence))
-    return found
+        pairs.append(Described(scene, sentence))
+    return pairs

@@ -109,13 +109,13 @@ def spoken_lines(count: int, longest: int, rng: Random) -> list[str]:
 
     They are shuffled: what is drawn first is more frequent than what is drawn last.
     """
-    found, fruitless = dict[str, None](), 0
-    while len(found) < count and fruitless < PATIENCE:
+    results, fruitless = dict[str, None](), 0
+    while len(results) < count and fruitless < PATIENCE:
         lines = (" ".join(filter(str.isalpha, line.words)) for line in world().draw(rng))
-        new = [text for text in lines if len(text) <= longest and text not in found]
-        found |= dict.fromkeys(new)
+        new = [text for text in lines if len(text) <= longest and text not in results]
+        results |= dict.fromkeys(new)
         fruitless = 0 if new else fruitless + 1
-    texts = list(found)[:count]
+    texts = list(results)[:count]
     rng.shuffle(texts)
     return texts
 
@@ -173,12 +173,16 @@ def write_speech(config: SpeechConfig, folder: Path) -> dict[str, Any]:
     """
     splits, report = generate_speech(config), {}
     for split, spoken in splits.items():
-        lengths = np.array([len(one.frames) for one in spoken], dtype=np.int64)
-        sounding = np.concatenate([one.sounding for one in spoken]).astype(np.int32)
-        arrays = {"frames": np.concatenate([one.frames for one in spoken]), "lengths": lengths, "sounding": sounding}
+        lengths = np.array([len(utterance.frames) for utterance in spoken], dtype=np.int64)
+        sounding = np.concatenate([utterance.sounding for utterance in spoken]).astype(np.int32)
+        arrays = {
+            "frames": np.concatenate([utterance.frames for utterance in spoken]),
+            "lengths": lengths,
+            "sounding": sounding,
+        }
         write_arrays(folder / f"{split}.safetensors", arrays)
         report[split] = {"utterances": len(spoken), "frames": int(lengths.sum())}
-    texts = {split: [one.text for one in spoken] for split, spoken in splits.items()}
+    texts = {split: [utterance.text for utterance in spoken] for split, spoken in splits.items()}
     write_json(folder / "corpus.json", {"format": FORMAT_VERSION, "texts": texts})
     return {"splits": report}
 
@@ -199,7 +203,7 @@ def read_speech(folder: Path) -> Speech:
             "the stage `corpus` writes this file: run it again"
         )
     splits = {split: _read_split(folder / f"{split}.safetensors", word_list(path, texts[split])) for split in SPLITS}
-    widths = {one.frames.shape[1] for spoken in splits.values() for one in spoken}
+    widths = {utterance.frames.shape[1] for spoken in splits.values() for utterance in spoken}
     if len(widths) > 1:
         raise InputError(f"{folder}: frames of {' and '.join(map(str, sorted(widths)))} numbers; all need the same")
     return Speech(widths.pop(), splits)
@@ -222,18 +226,20 @@ def _read_split(path: Path, texts: list[str]) -> list[Utterance]:
         Utterance(text, frames[first:last], sounding[first:last].astype(np.int64))
         for text, (first, last) in zip(texts, pairwise(bounds), strict=True)
     ]
-    for number, one in enumerate(spoken):
-        if wrong := _wrong(one):
-            raise InputError(f"{path}: utterance {number}, {one.text[:60]!r}, {wrong}")
+    for number, utterance in enumerate(spoken):
+        if wrong := _wrong(utterance):
+            raise InputError(f"{path}: utterance {number}, {utterance.text[:60]!r}, {wrong}")
     return spoken
 
 
-def _wrong(one: Utterance) -> str | None:
-    if not one.text or not set(one.text) <= set(ALPHABET):
+def _wrong(utterance: Utterance) -> str | None:
+    if not utterance.text or not set(utterance.text) <= set(ALPHABET):
         return f"has letters other than {ALPHABET!r}, or is empty"
-    doubled = sum(letter == after for letter, after in pairwise(one.text))
-    if len(one.frames) < len(one.text) + doubled:  # CTC's loss would be infinite, because there is no alignment
-        return f"has {len(one.frames)} frames, too few for its letters"
-    if one.sounding.min() < SILENCE or one.sounding.max() >= len(one.text):
+    doubled = sum(letter == after for letter, after in pairwise(utterance.text))
+    if (
+        len(utterance.frames) < len(utterance.text) + doubled
+    ):  # CTC's loss would be infinite, because there is no alignment
+        return f"has {len(utterance.frames)} frames, too few for its letters"
+    if utterance.sounding.min() < SILENCE or utterance.sounding.max() >= len(utterance.text):
         return "has a frame of a letter that is not in its text"
     return None

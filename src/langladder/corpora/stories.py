@@ -96,9 +96,11 @@ def measure_floors(test: pa.Table, seed: int) -> dict[str, Any]:
     exact = math.exp(-math.fsum(test["log_prob"].to_pylist()) / words)
     windows = []
     for seen in tracked(SEEN, "floors", unit="readers"):
-        found = window_floor(world(), stories, seen, FLOOR_LINES, Random(f"{seed} floors"), ends=1)
-        error = 100 * (math.exp(found.error) - 1)
-        windows.append({"sentences": seen, "perplexity": round(found.perplexity, 6), "error_percent": round(error, 6)})
+        measured = window_floor(world(), stories, seen, FLOOR_LINES, Random(f"{seed} floors"), ends=1)
+        error = 100 * (math.exp(measured.error) - 1)
+        windows.append(
+            {"sentences": seen, "perplexity": round(measured.perplexity, 6), "error_percent": round(error, 6)}
+        )
     return {"document": round(exact, 6), "windows": windows}
 
 

@@ -73,8 +73,8 @@ class Pieces:
         while first < shorter.stop:
             ends = starts[first + 1 : min(first + self.at_once, shorter.stop) + 1]
             last = first + max(1, int(np.searchsorted(ends, starts[first] + self.at_once, side="right")))
-            histories, found = slice(first, last), slice(int(starts[first]), int(starts[last]))
-            yield Cut(histories, found, _within(histories, shorter), _within(found, level))
+            histories, rows = slice(first, last), slice(int(starts[first]), int(starts[last]))
+            yield Cut(histories, rows, _within(histories, shorter), _within(rows, level))
             first = last
 
     def column(self, dtype: type[np.generic]) -> GrowingArray:
@@ -106,9 +106,9 @@ class Pieces:
         """
         below = self.ngrams.level(order - 1)
         suffixes = (
-            found if which is None else found[self.read(which, cut.rows)]
+            values if which is None else values[self.read(which, cut.rows)]
             for cut in self.cuts(order)
-            for found in [self._suffixes(order, cut.ngrams)]
+            for values in [self._suffixes(order, cut.ngrams)]
         )
         return self.count(below.stop - below.start, suffixes)
 
@@ -124,12 +124,12 @@ class Pieces:
             return
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
             runs, bounds = self._save_runs(Path(name), len(values), rows)
-            found = [GrowingArray(values.dtype, run.with_suffix(".found")) for run in runs]
+            arrays = [GrowingArray(values.dtype, run.with_suffix(".found")) for run in runs]
             for number, (first, last) in enumerate(self._parts(len(values))):
                 part = self.read(values, slice(first, last))
-                for run, of_run, ends in zip(runs, found, bounds, strict=True):
+                for run, of_run, ends in zip(runs, arrays, bounds, strict=True):
                     of_run.add(part[_keys(run, ends, number) - first])
-            for run, of_run in zip(runs, found, strict=True):
+            for run, of_run in zip(runs, arrays, strict=True):
                 in_order = np.empty(of_run.length, dtype=values.dtype)
                 in_order[mapped(run)["position"]] = of_run.array()
                 yield in_order
@@ -214,8 +214,8 @@ def continuation_counts(pieces: Pieces, order: int) -> np.ndarray:
 
 def frequencies(counts: np.ndarray, most: int) -> np.ndarray:
     """n_0 … n_most of counts: how many there are of each, those above `most` with it, (most + 1,) int64."""
-    found: np.ndarray = np.bincount(np.minimum(counts, most), minlength=most + 1)
-    return found
+    result: np.ndarray = np.bincount(np.minimum(counts, most), minlength=most + 1)
+    return result
 
 
 def _without_bos(counts: np.ndarray) -> np.ndarray:

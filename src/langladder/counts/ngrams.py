@@ -85,10 +85,10 @@ class NgramCounts:
 
     def number(self, ngram: list[int]) -> int:
         """The number of an n-gram given by its word ids; −1 where the text has none such."""
-        found = ngram[0]
+        history = ngram[0]
         for word in ngram[1:]:
-            found = int(extension(self.words, self.starts, found, word)) if found >= 0 else -1
-        return found
+            history = int(extension(self.words, self.starts, history, word)) if history >= 0 else -1
+        return history
 
     def count(self, ngram: list[int]) -> int:
         """How often the text has this n-gram."""
@@ -223,15 +223,15 @@ def _add_order(order: _Order, arrays: dict[str, GrowingArray], engine: Engine, *
         closed = int(histories[-1])
         if not highest:
             of_runs = np.split(mapped(went_to_file), np.cumsum(last - first)[:-1])
-            for found, some in zip(numbers, of_runs, strict=True):
+            for result, some in zip(numbers, of_runs, strict=True):
                 if len(some):
-                    found.add(total + some)
+                    result.add(total + some)
         total += len(totals)
         totals_file.unlink()
         went_to_file.unlink()
     _add_ends(arrays["starts"], total, closed, order.end - order.base, np.zeros(0, dtype=np.int64), order.at_once)
-    for found in numbers:
-        found.close()
+    for result in numbers:
+        result.close()
     if not highest:
         list(engine.map(partial(_write_endings, order), pieces, "numbering positions"))
     return total

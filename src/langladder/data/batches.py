@@ -97,7 +97,9 @@ class Update(NamedTuple):
         """
         positions = range(step * count, (step + 1) * count)
         shares = [batches.share(position % period if period else position, *part) for position in positions]
-        return cls([one.batch for one in shares], [one.size for one in shares], [one.weights for one in shares])
+        return cls(
+            [share.batch for share in shares], [share.size for share in shares], [share.weights for share in shares]
+        )
 
     @property
     def tokens(self) -> int:

@@ -33,7 +33,7 @@ class SceneCodes:
     @classmethod
     def of_corpus(cls, train: Iterable[Described]) -> Self:
         """The codes of all facts of microworld and of the words of training sentences."""
-        return cls.of(all_facts(), (one.sentence for one in train))
+        return cls.of(all_facts(), (pair.sentence for pair in train))
 
     @cached_property
     def _ids(self) -> tuple[dict[str, int], dict[str, int]]:

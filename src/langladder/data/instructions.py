@@ -114,7 +114,10 @@ class RankingBatches(ReadingBatches[RankingBatch]):
             return ranking_batch([sides[training][row] for row in rows])
 
         # validation batches have a limit of cells, and a ranking has K rows
-        lengths = [max(map(len, one.rows)) for one in train], [sum(map(len, one.rows)) for one in validation]
+        lengths = (
+            [max(map(len, example.rows)) for example in train],
+            [sum(map(len, example.rows)) for example in validation],
+        )
         super().__init__(lengths, batch, batch_size=batch_size, seed=seed)
 
     def size(self, batch: RankingBatch) -> int:
@@ -131,12 +134,12 @@ def dialogue_batch(rows: Sequence[DialogueIds]) -> DialogueBatch:
 def ranking_batch(rankings: Sequence[RankedRows]) -> RankingBatch:
     """The rows of several rankings as one batch, and their pairs."""
     better, worse, weights, first = [], [], [], 0
-    for one in rankings:
-        better += [first + pair[0] for pair in one.pairs]
-        worse += [first + pair[1] for pair in one.pairs]
-        weights += [1 / (len(one.pairs) * len(rankings))] * len(one.pairs)
-        first += len(one.rows)
-    tokens = pad_rows([row for one in rankings for row in one.rows])  # (R, T)
+    for ranking in rankings:
+        better += [first + pair[0] for pair in ranking.pairs]
+        worse += [first + pair[1] for pair in ranking.pairs]
+        weights += [1 / (len(ranking.pairs) * len(rankings))] * len(ranking.pairs)
+        first += len(ranking.rows)
+    tokens = pad_rows([row for ranking in rankings for row in ranking.rows])  # (R, T)
     return RankingBatch(tokens, torch.tensor(better), torch.tensor(worse), torch.tensor(weights), len(rankings))
 
 
@@ -149,9 +152,11 @@ def repeated(dialogues: Sequence[Dialogue], most: int) -> list[Dialogue]:
     Args:
         most: maximum number of repeats.
     """
-    counts = Counter(one.kind for one in dialogues)
+    counts = Counter(dialogue.kind for dialogue in dialogues)
     largest = max(counts.values(), default=0)
-    return [one for one in dialogues for _ in range(max(1, min(most, round(largest / counts[one.kind]))))]
+    return [
+        dialogue for dialogue in dialogues for _ in range(max(1, min(most, round(largest / counts[dialogue.kind]))))
+    ]
 
 
 def dialogue_rows(
@@ -165,20 +170,20 @@ def dialogue_rows(
     Raises:
         InputError: a dialogue without a response; one that is too long, unless they are left out.
     """
-    for number, one in enumerate(dialogues, start=1):
-        if not any(message.role == ASSISTANT and message.text for message in one.messages):
+    for number, dialogue in enumerate(dialogues, start=1):
+        if not any(message.role == ASSISTANT and message.text for message in dialogue.messages):
             raise InputError(
-                f"{split}, dialogue {number} ({_short(one.messages)}): no response to learn from; give it one, or take "
-                "it out"
+                f"{split}, dialogue {number} ({_short(dialogue.messages)}): no response to learn from; give it one, or "
+                "take it out"
             )
     kept = []
-    for number, (one, row) in enumerate(
-        zip(dialogues, template.rows([one.messages for one in dialogues]), strict=True), start=1
+    for number, (dialogue, row) in enumerate(
+        zip(dialogues, template.rows([entry.messages for entry in dialogues]), strict=True), start=1
     ):
         if len(row.ids) - 1 <= context:  # the last token is a target, not an input
             kept.append(row)
         elif too_long == "refuse":
-            raise InputError(_too_long(split, "dialogue", number, one.messages, len(row.ids) - 1, context))
+            raise InputError(_too_long(split, "dialogue", number, dialogue.messages, len(row.ids) - 1, context))
     _say_left_out(split, "dialogues", len(dialogues) - len(kept), len(dialogues), context)
     return kept
 
@@ -192,15 +197,15 @@ def ranking_rows(
         InputError: as `dialogue_rows`.
     """
     kept, left_out = [], 0
-    for number, one in enumerate(rankings, start=1):
-        messages = [(*one.prompt, Message(ASSISTANT, response)) for response in one.responses]
+    for number, ranking in enumerate(rankings, start=1):
+        messages = [(*ranking.prompt, Message(ASSISTANT, response)) for response in ranking.responses]
         rows = [row.ids for row in template.rows(messages)]
         longest = max(map(len, rows))
         if longest > context and too_long == "refuse":
-            raise InputError(_too_long(split, "ranking", number, one.prompt, longest, context))
+            raise InputError(_too_long(split, "ranking", number, ranking.prompt, longest, context))
         left_out += longest > context
-        if longest <= context and one.pairs():
-            kept.append(RankedRows(rows, one.pairs()))
+        if longest <= context and ranking.pairs():
+            kept.append(RankedRows(rows, ranking.pairs()))
     _say_left_out(split, "rankings", left_out, len(rankings), context)
     return kept
 

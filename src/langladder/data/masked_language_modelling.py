@@ -111,7 +111,7 @@ def draw(
         first, second, label = text.draw(int(row), random)
         framed.append(encoder.framed(first, second))
         strange.append(label)
-    tokens = padded([one for one, _ in framed])
+    tokens = padded([ids for ids, _ in framed])
     segments = padded([two for _, two in framed])
     gaps = mask_tokens(tokens.numpy(), masking, encoder.vocab_size, random, words)
     labels = torch.tensor(strange if text.pairs else [], dtype=torch.int64)

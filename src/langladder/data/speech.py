@@ -71,13 +71,15 @@ class SpeechBatches(StepBatches[SpeechBatch]):
 
 def collate(utterances: Sequence[Utterance]) -> SpeechBatch:
     """Utterances as one padded batch."""
-    frames = torch.nn.utils.rnn.pad_sequence([torch.from_numpy(one.frames) for one in utterances], batch_first=True)
-    labels = [torch.tensor(encode(one.text), dtype=torch.int64) for one in utterances]
+    frames = torch.nn.utils.rnn.pad_sequence(
+        [torch.from_numpy(utterance.frames) for utterance in utterances], batch_first=True
+    )
+    labels = [torch.tensor(encode(utterance.text), dtype=torch.int64) for utterance in utterances]
     return SpeechBatch(
         frames,
-        torch.tensor([len(one.frames) for one in utterances]),
+        torch.tensor([len(utterance.frames) for utterance in utterances]),
         torch.nn.utils.rnn.pad_sequence(labels, batch_first=True),
-        torch.tensor([len(one) for one in labels]),
+        torch.tensor([len(label) for label in labels]),
     )
 
 

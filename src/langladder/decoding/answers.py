@@ -33,12 +33,12 @@ def answers(
     for number, (row, messages) in enumerate(zip(rows, prompts, strict=True), start=1):
         check_prompt(row, model.context, f"prompt {number}", messages)
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    found = [""] * len(rows)
+    responses = [""] * len(rows)
     for length in np.unique(lengths).tolist():
         same = np.flatnonzero(lengths == length)
         room = config.model_copy(update={"max_tokens": min(config.max_tokens, model.context - length)})
         for part in np.array_split(same, -(-len(same) // ROWS)):
             generated = generate_batch(model, [rows[row].tolist() for row in part], room, numbers=part.tolist())
             for row, ids in zip(part.tolist(), generated, strict=True):
-                found[row] = template.response(ids)
-    return found
+                responses[row] = template.response(ids)
+    return responses

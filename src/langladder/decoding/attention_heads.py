@@ -47,10 +47,10 @@ def heads(model: Translator, source: Sequence[int], target: Sequence[int]) -> li
         source: ids … EOS. target: ids, without BOS and EOS.
     """
     device = next(model.parameters()).device
-    found: list[Heads] = []
-    with _watched(model, found), torch.autocast(device.type, enabled=False):
+    result: list[Heads] = []
+    with _watched(model, result), torch.autocast(device.type, enabled=False):
         model.hidden(torch.tensor([[*source]], device=device), torch.tensor([[BOS, *target]], device=device))
-    return sorted(found, key=lambda one: (KINDS.index(one.kind), one.layer))
+    return sorted(result, key=lambda head: (KINDS.index(head.kind), head.layer))
 
 
 @torch.no_grad()
@@ -73,7 +73,7 @@ def read_by_step(model: Translator, source: Sequence[int], target: Sequence[int]
 
 
 @contextmanager
-def _watched(model: Translator, found: list[Heads]) -> Iterator[None]:
+def _watched(model: Translator, results: list[Heads]) -> Iterator[None]:
     """Context in which each attention that runs records its weights."""
     hooks = []
     training = model.training
@@ -81,13 +81,13 @@ def _watched(model: Translator, found: list[Heads]) -> Iterator[None]:
 
     def equation(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], _: Any) -> None:
         assert isinstance(module, MultiHeadAttention)
-        x, memory = (one[None] for one in inputs[:2])  # (1, T, D), (1, S, D): one row has no padding
+        x, memory = (tensor[None] for tensor in inputs[:2])  # (1, T, D), (1, S, D): one row has no padding
         mask = banded(x.shape[1], memory.shape[1], None, x.device) if named.get("causal") else None
         _, weights = module.forward_equation(x, *module.keys_values(memory), mask)  # (1, h, T, S)
-        found.append(Heads(*positions[module], weights[0].float().cpu().numpy()))
+        results.append(Heads(*positions[module], weights[0].float().cpu().numpy()))
 
     def block(module: nn.Module, _: tuple[Any, ...], out: tuple[Any, ...]) -> None:
-        found.append(Heads(*positions[module], out[2].float().cpu().numpy()))  # (1, T, S)
+        results.append(Heads(*positions[module], out[2].float().cpu().numpy()))  # (1, T, S)
 
     positions: dict[nn.Module, tuple[Kind, int]] = {}
     for name, module in model.named_modules():

@@ -239,14 +239,14 @@ class _Search:
         """Keep the extensions marked in `ending` (N, B) as finished hypotheses of a group."""
         rows, ranks = ending.nonzero().unbind(1)
         beams = parent[rows, ranks]
-        found = zip(
+        finished = zip(
             self.sentences[rows].tolist(),
             self.prefix[rows, beams, 1:].tolist(),
             best[rows, ranks].tolist(),
             [None] * len(rows) if self.attention is None else self.attention[rows, beams].float().cpu().numpy(),
             strict=True,
         )
-        for sentence, tokens, log_prob, weights in found:
+        for sentence, tokens, log_prob, weights in finished:
             if len(self.finished[sentence][group]) == self.group_size:
                 continue
             score = normalised(log_prob, len(tokens) + 1, self.config.alpha, self.config.length_form)

@@ -58,9 +58,9 @@ def labelling_log_prob(log_probs: np.ndarray, labels: Sequence[int]) -> float:
     alpha = np.full(len(extended), -np.inf)
     alpha[0] = 0.0  # before the first frame: from here the first blank and the first label can be reached
     for y in log_probs:
-        one = np.concatenate([[-np.inf], alpha[:-1]])
+        shifted = np.concatenate([[-np.inf], alpha[:-1]])
         two = np.where(skips, np.concatenate([[-np.inf, -np.inf], alpha[:-2]])[: len(alpha)], -np.inf)
-        alpha = y[extended] + np.logaddexp(np.logaddexp(alpha, one), two)
+        alpha = y[extended] + np.logaddexp(np.logaddexp(alpha, shifted), two)
     return float(np.logaddexp.reduce(alpha[-2:]))
 
 

@@ -40,10 +40,10 @@ def fill(model: BERT, tokenizer: Tokenizer, sentence: str, *, best: int = 5) -> 
     batch = Masked(tokens, torch.zeros_like(tokens), positions, torch.zeros_like(positions), none)
     scores = model.masked_log_probs(batch)
     scores[:, [token for token in range(model.vocab_size) if token not in _text(tokenizer)]] = -torch.inf
-    found = scores.topk(min(best, len(_text(tokenizer))), dim=1)
+    top = scores.topk(min(best, len(_text(tokenizer))), dim=1)
     return [
         [Filling(tokenizer.piece(token).strip(), p) for token, p in zip(ids, ps, strict=True)]
-        for ids, ps in zip(found.indices.tolist(), found.values.exp().tolist(), strict=True)
+        for ids, ps in zip(top.indices.tolist(), top.values.exp().tolist(), strict=True)
     ]
 
 

@@ -22,7 +22,7 @@ def by_reward_model(model: RewardModel) -> Callable[[Sequence[Response]], np.nda
     """
 
     def score(responses: Sequence[Response]) -> np.ndarray:
-        rows = [[*one.prompt, *one.tokens, *([EOS] if one.finished else [])] for one in responses]
+        rows = [[*response.prompt, *response.tokens, *([EOS] if response.finished else [])] for response in responses]
         return model.rewards_of([np.array(row[: model.context]) for row in rows])
 
     return score
@@ -38,7 +38,7 @@ def by_judge(
     """
 
     def score(responses: Sequence[Response]) -> np.ndarray:
-        texts = [template.response(one.tokens) for one in responses]
-        return np.array(judge([prompts[one.row] for one in responses], texts), dtype=np.float64)
+        texts = [template.response(response.tokens) for response in responses]
+        return np.array(judge([prompts[response.row] for response in responses], texts), dtype=np.float64)
 
     return score

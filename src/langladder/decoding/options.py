@@ -73,22 +73,24 @@ def score_options(model: LanguageModel, items: Sequence[OptionItem]) -> list[np.
     Raises:
         InputError: a context does not begin with BOS, or an id is outside the vocabulary.
     """
-    found = [np.zeros(len(item.options)) for item in items]
+    scores = [np.zeros(len(item.options)) for item in items]
     if not items:
-        return found
+        return scores
     everything = np.concatenate([part for item in items for part in (item.context, *item.options)]).astype(np.int64)
     check_tokens(torch.from_numpy(np.concatenate([items[0].context[:1], everything]))[None], model.vocab_size)
     if model.joins_lines:
         items = [
-            OptionItem(np.array(model.as_read(item.context.tolist())), [one[one != BOS] for one in item.options])
+            OptionItem(
+                np.array(model.as_read(item.context.tolist())), [option[option != BOS] for option in item.options]
+            )
             for item in items
         ]
     carried = [position for position, item in enumerate(items) if _can_be_carried(model, item)]
     if carried and isinstance(model, NeuralLanguageModel):
         with scoring(model, _device(model).type):
-            _score_carried(model, items, carried, found)
-    _score_whole(model, items, sorted({*range(len(items))} - {*carried}), found)
-    return found
+            _score_carried(model, items, carried, scores)
+    _score_whole(model, items, sorted({*range(len(items))} - {*carried}), scores)
+    return scores
 
 
 def _can_be_carried(model: LanguageModel, item: OptionItem) -> bool:
@@ -99,24 +101,24 @@ def _can_be_carried(model: LanguageModel, item: OptionItem) -> bool:
 
 
 def _score_whole(
-    model: LanguageModel, items: Sequence[OptionItem], positions: list[int], found: list[np.ndarray]
+    model: LanguageModel, items: Sequence[OptionItem], positions: list[int], scores: list[np.ndarray]
 ) -> None:
-    rows = [(position, one) for position in positions for one in range(len(items[position].options))]
+    rows = [(position, index) for position in positions for index in range(len(items[position].options))]
     rows.sort(key=lambda row: len(items[row[0]].context) + len(items[row[0]].options[row[1]]))
     device = _device(model)
     for first in range(0, len(rows), ROWS):
         part = rows[first : first + ROWS]
         tokens = pad_rows(
-            [np.concatenate([items[position].context, items[position].options[one]]) for position, one in part]
+            [np.concatenate([items[position].context, items[position].options[entry]]) for position, entry in part]
         )
         log_probs = model.log_probs(tokens.to(device)).cpu().double()  # (B, n)
-        for (position, one), row in zip(part, log_probs, strict=True):
+        for (position, option), row in zip(part, log_probs, strict=True):
             start = len(items[position].context)
-            found[position][one] = float(row[start : start + len(items[position].options[one])].sum())
+            scores[position][option] = float(row[start : start + len(items[position].options[option])].sum())
 
 
 def _score_carried(
-    model: NeuralLanguageModel, items: Sequence[OptionItem], positions: list[int], found: list[np.ndarray]
+    model: NeuralLanguageModel, items: Sequence[OptionItem], positions: list[int], scores: list[np.ndarray]
 ) -> None:
     contexts = [items[position].context for position in positions]
     shared = min(common_beginning(contexts), min(map(len, contexts)) - 1)  # at least one token belongs to the option
@@ -127,7 +129,7 @@ def _score_carried(
         own = np.stack([items[position].context[shared:] for position in group])  # (B, n)
         begun = None if state is None else model.state_of(state, _tokens(model, np.zeros(len(group))))
         hidden, after = model.read_on(_tokens(model, own), begun)  # (B, n, D)
-        _score_group(model, [(position, items[position].options) for position in group], hidden[:, -1], after, found)
+        _score_group(model, [(position, items[position].options) for position in group], hidden[:, -1], after, scores)
 
 
 def _equally_long(items: Sequence[OptionItem], positions: list[int]) -> Iterator[list[int]]:
@@ -145,11 +147,11 @@ def _score_group(
     items: Sequence[tuple[int, list[np.ndarray]]],
     hidden: torch.Tensor,
     state: State,
-    found: list[np.ndarray],
+    results: list[np.ndarray],
 ) -> None:
     """The options of some items, from the last hidden states of their contexts (B, D) and the states after these."""
-    flat = [(row, position, one) for row, (position, options) in enumerate(items) for one in range(len(options))]
-    options = [items[row][1][one] for row, _, one in flat]
+    flat = [(row, position, index) for row, (position, options) in enumerate(items) for index in range(len(options))]
+    options = [items[row][1][option] for row, _, option in flat]
     parents = _tokens(model, np.array([row for row, _, _ in flat]))
     first = _tokens(model, np.array([option[0] for option in options]))
     sums = _target_log_probs(model, hidden[parents], first)  # (N · O,)
@@ -160,8 +162,8 @@ def _score_group(
         rest, _ = model.read_on(tokens[:, :-1], model.state_of(state, parents[part]))  # (B, n − 1, D)
         scores = _target_log_probs(model, rest.flatten(0, 1), tokens[:, 1:].flatten())
         sums[part] += scores.view(len(part), -1).sum(dim=1)
-    for (_, position, one), total in zip(flat, sums.tolist(), strict=True):
-        found[position][one] = total
+    for (_, position, entry), total in zip(flat, sums.tolist(), strict=True):
+        results[position][entry] = total
 
 
 def _target_log_probs(model: NeuralLanguageModel, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -29,7 +29,7 @@ def draw_prompts(stream: TokenStream, tokenizer: Tokenizer, count: int, split: S
     Args:
         split: cuts such a line into words, where a segmenter was chosen.
     """
-    found: list[str] = []
+    prompts: list[str] = []
     lines = list(_lines(stream, count * LINES))
     for number in range(count):
         wanted = number % LONGEST + 1
@@ -37,10 +37,10 @@ def draw_prompts(stream: TokenStream, tokenizer: Tokenizer, count: int, split: S
         for ids in lines[start:] + lines[:start]:
             line = tokenizer.decode(ids)
             ends, length = _ends(line, wanted, split)
-            if len(ends) > length + 1 and (prompt := line[: ends[length - 1]].strip()) not in found:
-                found.append(prompt)
+            if len(ends) > length + 1 and (prompt := line[: ends[length - 1]].strip()) not in prompts:
+                prompts.append(prompt)
                 break
-    return found
+    return prompts
 
 
 def _lines(stream: TokenStream, count: int) -> Iterable[np.ndarray]:
@@ -54,11 +54,11 @@ def _lines(stream: TokenStream, count: int) -> Iterable[np.ndarray]:
 
 def _ends(line: str, wanted: int, split: Split | None) -> tuple[list[int], int]:
     """The ends of a line's words, or of its characters if words are not separated; and the number for a prompt."""
-    words = [found.end() for found in _WORD.finditer(line)]
+    words = [match.end() for match in _WORD.finditer(line)]
     if has_unspaced_script(line):
         if split is not None:
             return _word_ends(line, split(line)), wanted
-        characters = [found.end() for found in _CHARACTER.finditer(line)]
+        characters = [match.end() for match in _CHARACTER.finditer(line)]
         if len(characters) > UNSPACED * len(words):  # words are shorter: these are clauses
             return characters, UNSPACED
     return words, wanted

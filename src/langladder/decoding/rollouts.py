@@ -102,10 +102,10 @@ class Rollouts(NamedTuple):
     def responses(self, rows: Sequence[int] | np.ndarray) -> list[Response]:
         """The responses one by one; `rows` says which prompt each of them answers."""
         ends = (self.starts + self.lengths - self.finished.long()).tolist()
-        found = zip(rows, self.tokens.tolist(), self.starts.tolist(), ends, self.finished.tolist(), strict=True)
+        records = zip(rows, self.tokens.tolist(), self.starts.tolist(), ends, self.finished.tolist(), strict=True)
         return [
             Response(int(row), tuple(ids[:start]), tuple(ids[start:end]), finished)
-            for row, ids, start, end, finished in found
+            for row, ids, start, end, finished in records
         ]
 
 

@@ -17,9 +17,11 @@ def sampled(
     Prompts that leave no room for an answer are left out; so are answers that the context has no room for when they
     are read as text: their tokens may be others, and more, than were drawn.
     """
-    rows = template.prompts([one.prompt for one in dialogues])
+    rows = template.prompts([dialogue.prompt for dialogue in dialogues])
     room = policy.context - config.max_new_tokens
-    kept = [(one, row.tolist()) for one, row in zip(dialogues, rows, strict=True) if len(row) <= room][: config.prompts]
+    kept = [(dialogue, row.tolist()) for dialogue, row in zip(dialogues, rows, strict=True) if len(row) <= room][
+        : config.prompts
+    ]
     K = config.samples - config.demonstrations
     rollouts = roll_out(
         policy,
@@ -28,12 +30,12 @@ def sampled(
         seed=seed,
         temperature=config.temperature,
     )
-    texts = [template.response(one.tokens) for one in rollouts.responses(range(len(kept) * K))]
-    found = []
+    texts = [template.response(response.tokens) for response in rollouts.responses(range(len(kept) * K))]
+    samples = []
     for number, (dialogue, _) in enumerate(kept):
         demonstrations = [dialogue.response] if config.demonstrations and dialogue.response else []
-        found.append((dialogue, demonstrations + texts[number * K : (number + 1) * K]))
-    return [(one, _readable(template, one, candidates, policy.context)) for one, candidates in found]
+        samples.append((dialogue, demonstrations + texts[number * K : (number + 1) * K]))
+    return [(dialogue, _readable(template, dialogue, candidates, policy.context)) for dialogue, candidates in samples]
 
 
 def _readable(template: ChatTemplate, dialogue: Dialogue, texts: Sequence[str], context: int) -> list[str]:

@@ -75,7 +75,7 @@ def speculate(
         )
     prefix = model.as_read(prefix)
     random, counts = generator(config.seed, row), Speculation() if counts is None else counts
-    target, helper = (_Reader(one, len(prefix), config, lookahead + 2) for one in (model, draft))
+    target, helper = (_Reader(network, len(prefix), config, lookahead + 2) for network in (model, draft))
     ids = list(prefix)
     end = len(prefix) + config.max_tokens
     while len(ids) < end and (len(ids) == len(prefix) or ids[-1] != EOS):
@@ -120,9 +120,9 @@ class _Reader:
         begin = max((count for count in self.states if count <= len(ids) - last), default=0)
         unread = torch.tensor([ids[begin:]], device=self.device)  # (1, n)
         log_probs, states = self.model.advance_each(unread, self.states.get(begin))  # (1, n, V), n states
-        found = {count: state for count, state in self.states.items() if count <= begin}
-        found |= dict(enumerate(states, start=begin + 1))
-        self.states = {count: found[count] for count in sorted(found)[-self.kept :]}
+        results = {count: state for count, state in self.states.items() if count <= begin}
+        results |= dict(enumerate(states, start=begin + 1))
+        self.states = {count: results[count] for count in sorted(results)[-self.kept :]}
         distributions = []
         for position in range(len(ids) - last, len(ids)):
             seen = torch.tensor([ids[: position + 1]])  # (1, t)

@@ -48,8 +48,8 @@ def translate(
             for rows in pack(order, lengths, batch_tokens):
                 batch = pad([sources[row] for row in rows]).to(device)
                 with torch.autocast(device.type, enabled=False):
-                    found = _decode(model, batch, config)
-                for row, hypotheses in zip(rows, found, strict=True):
+                    result = _decode(model, batch, config)
+                for row, hypotheses in zip(rows, result, strict=True):
                     results[row] = hypotheses
                 task.advance(len(rows))
     finally:

@@ -117,15 +117,15 @@ class WordVectors:
     def dense(self, rows: np.ndarray | list[int]) -> np.ndarray:
         """The unit vectors of these rows, (N, D) float32, dense in any case: only for few rows."""
         part = self.unit[rows]
-        found: np.ndarray = part.toarray() if self.is_sparse else part
-        return found
+        results: np.ndarray = part.toarray() if self.is_sparse else part
+        return results
 
     def cosines(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """cos(v_i, w_i) of pairs of rows, (P,) and (P,) → (P,) float32."""
         if self.is_sparse:
             return np.asarray(self.unit[first].multiply(self.unit[second]).sum(axis=1)).ravel()
-        found: np.ndarray = np.einsum("pd,pd->p", self.unit[first], self.unit[second])
-        return found
+        result: np.ndarray = np.einsum("pd,pd->p", self.unit[first], self.unit[second])
+        return result
 
     def spelled(self, word: str) -> str:
         """A word, normalised like the training text; unchanged if it has a row."""

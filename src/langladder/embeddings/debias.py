@@ -118,7 +118,7 @@ def _equalised(vectors: WordVectors, sets: Sets) -> list[tuple[str, ...]]:
     A variant that shares a word with an earlier set is left out.
     """
     seen: dict[str, tuple[str, ...]] = {}
-    found: list[tuple[str, ...]] = []
+    pairs: list[tuple[str, ...]] = []
     for words in map(tuple, sets):
         twice = next((word for word in words if word in seen), None)
         if twice is not None:
@@ -126,14 +126,14 @@ def _equalised(vectors: WordVectors, sets: Sets) -> list[tuple[str, ...]]:
                 f"equalised sets: {twice!r} is in {seen[twice]} and in {words}; a word can be in one set only"
             )
         seen |= dict.fromkeys(words, words)
-        found.append(words)
+        pairs.append(words)
     for words in map(tuple, sets):
         for variant in (str.lower, str.title, str.upper):
             varied = tuple(map(variant, words))
             if not set(varied) & set(seen):
                 seen |= dict.fromkeys(varied, varied)
-                found.append(varied)
-    return [words for words in found if all(word in vectors for word in words)]
+                pairs.append(varied)
+    return [words for words in pairs if all(word in vectors for word in words)]
 
 
 def _unit(vectors: WordVectors) -> np.ndarray:

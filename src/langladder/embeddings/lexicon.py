@@ -67,7 +67,7 @@ class LexiconVectors(EmbeddingMethod[LexiconConfig]):
         config = self.config
         vocabulary = corpus.vocabulary
         lexicon = open_lexicon(config.lexicon, vocabulary.words)
-        senses = {word: found for word in vocabulary.words if (found := lexicon.senses(word))}
+        senses = {word: results for word in vocabulary.words if (results := lexicon.senses(word))}
         if not senses:
             raise InputError(f"lexicon: {config.lexicon} has none of the text's {len(vocabulary):,} words")
         above = {key: list(lexicon.distances(key)) for keys in senses.values() for key in keys}

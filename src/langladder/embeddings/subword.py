@@ -75,8 +75,8 @@ class Parts:
     @classmethod
     def of(cls, words: list[str], cut: NgramBuckets) -> Self:
         """Cut up a vocabulary."""
-        found, ends = cut.of(words)
-        used, first, position = np.unique(found, return_index=True, return_inverse=True)
+        numbers, ends = cut.of(words)
+        used, first, position = np.unique(numbers, return_index=True, return_inverse=True)
         by_use = np.argsort(first)
         row = np.empty(len(used), dtype=np.int64)
         row[by_use] = np.arange(len(words), len(words) + len(used))
@@ -119,10 +119,10 @@ class Subword(EmbeddingMethod[SubwordConfig]):
         tables = PartTables(parts.rows, parts.bounds, table, output)
 
         def train(ids: np.ndarray, ends: np.ndarray, rate: float, chunk_seed: int) -> tuple[float, int]:
-            found: tuple[float, int] = train_lines(
+            counts: tuple[float, int] = train_lines(
                 ids, ends, tables, drawing, config.architecture == "cbow", rate, chunk_seed
             )
-            return found
+            return counts
 
         curve = self._epochs(corpus.stream, train, rng, progress)
         matrix = parts.means(table) + (output if config.vectors == "sum" else 0)
@@ -150,12 +150,12 @@ class Subword(EmbeddingMethod[SubwordConfig]):
                     yield stream.ids[begin:end], stream.offsets[first + 1 : last + 1] - begin, rate, seed
 
             if config.threads == 1:
-                found = [train(*job) for job in jobs()]
+                results = [train(*job) for job in jobs()]
             else:
                 with ThreadPoolExecutor(config.threads) as pool:
-                    found = list(pool.map(lambda job: train(*job), jobs()))
-            targets = sum(count for _, count in found)
-            loss = sum(part for part, _ in found) / max(1, targets)
+                    results = list(pool.map(lambda job: train(*job), jobs()))
+            targets = sum(count for _, count in results)
+            loss = sum(part for part, _ in results) / max(1, targets)
             rate = config.lr * (1 - (epoch + 1) / config.epochs)
             curve.append({"step": epoch + 1, "train_loss": round(loss, 6), "lr": rate})
             progress(f"epoch {epoch + 1} of {config.epochs}: loss {loss:.4f}")

@@ -114,8 +114,8 @@ class SubwordVectors(WordVectors):
         if word in self.index:
             known: np.ndarray = self.matrix[self.index[word]]
             return known
-        found, _ = self.cut.of([word])
-        positions = [self._positions[bucket] for bucket in found.tolist() if bucket in self._positions]
+        numbers, _ = self.cut.of([word])
+        positions = [self._positions[bucket] for bucket in numbers.tolist() if bucket in self._positions]
         if not positions:
             self.row(word)  # raises that the word is unknown
         mean: np.ndarray = self.ngrams[positions].mean(axis=0)

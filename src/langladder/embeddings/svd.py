@@ -81,10 +81,13 @@ class SVD(EmbeddingMethod[SVDConfig]):
             vectors += Vt.T * weights
         # Σ s² of all singular values is ‖M‖²; the rest is the squared error of the best rank-k matrix (Eckart, Young).
         kept = np.cumsum(S**2) / (matrix.data**2).sum()
-        found = {"singular_values": [round(float(s), 6) for s in S], "kept": [round(float(share), 6) for share in kept]}
+        figures = {
+            "singular_values": [round(float(s), 6) for s in S],
+            "kept": [round(float(share), 6) for share in kept],
+        }
         vocabulary = corpus.vocabulary
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-        return TrainedVectors(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed) | found))
+        return TrainedVectors(WordVectors(vocabulary.words, vectors, vocabulary.counts, self.about(seed) | figures))
 
 
 def truncated_svd(

@@ -146,8 +146,8 @@ class Synsets:
             InputError: a word is not in the lexicon; names the nearest spellings.
         """
         ways = []
-        for one in self._known(first):
-            up = self.distances(one)
+        for synset in self._known(first):
+            up = self.distances(synset)
             for other in self._known(second):
                 down = self.distances(other)
                 ways += [up[shared] + down[shared] for shared in up.keys() & down.keys()]

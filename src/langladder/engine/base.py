@@ -217,7 +217,9 @@ class Local(Engine):
                 if deaths == DEATHS:
                     raise InputError(_killed(self.workers)) from error
                 self.close()
-                under_way = deque((part, self._submit(call, part) if _lost(one) else one) for part, one in under_way)
+                under_way = deque(
+                    (part, self._submit(call, part) if _lost(result) else result) for part, result in under_way
+                )
                 continue
             deaths = 0
             self.note(*worker)
@@ -270,5 +272,5 @@ def _follow(sentinel: int) -> None:
 
 def _main_modules() -> list[str]:
     """The modules that the main module imports from, for the server to load: each worker imports the main module."""
-    found = {getattr(value, "__module__", None) for value in vars(sys.modules["__main__"]).values()}
-    return sorted(name for name in found if isinstance(name, str) and name != "__main__")
+    modules = {getattr(value, "__module__", None) for value in vars(sys.modules["__main__"]).values()}
+    return sorted(name for name in modules if isinstance(name, str) and name != "__main__")

@@ -70,8 +70,8 @@ class Dask(Engine):
             return
         with NamedTemporaryFile() as file:
             seen = self.client.run(sees, file.name, on_error="ignore")
-        found = Counter(HERE if one == (platform.node(), True) else one[0] for one in seen.values())
-        self.hosts = {host: max(found[host], self.hosts.get(host, 0)) for host in found | self.hosts}
+        counts = Counter(HERE if worker == (platform.node(), True) else worker[0] for worker in seen.values())
+        self.hosts = {host: max(counts[host], self.hosts.get(host, 0)) for host in counts | self.hosts}
         self.workers, self.is_local, self._known = max(self.workers, len(known)), set(self.hosts) == {HERE}, known
 
     def has_workers(self) -> bool:

@@ -42,7 +42,7 @@ class DaskConfig(Config):
     cluster: Literal["processes", "ssh", "slurm", "kubernetes"] = "processes"
     workers: Annotated[
         Annotated[Workers, Tag("number")] | Annotated[AdaptiveConfig, Tag("adaptive")],
-        Discriminator(lambda found: "adaptive" if isinstance(found, dict | AdaptiveConfig) else "number"),
+        Discriminator(lambda value: "adaptive" if isinstance(value, dict | AdaptiveConfig) else "number"),
     ] = "auto"
     options: dict[str, Any] = Field(default_factory=dict)  # of Dask's class for that kind of cluster
 
@@ -56,8 +56,8 @@ def bytes_of(memory: str) -> int:
     Raises:
         ValueError: it is no such amount.
     """
-    found = re.fullmatch(rf"(\d{{1,9}}(?:\.\d{{1,9}})?) ?({'|'.join(UNITS)})", memory)
-    amount = int(float(found[1]) * UNITS[found[2]]) if found else 0
+    match = re.fullmatch(rf"(\d{{1,9}}(?:\.\d{{1,9}})?) ?({'|'.join(UNITS)})", memory)
+    amount = int(float(match[1]) * UNITS[match[2]]) if match else 0
     if not UNITS["MB"] <= amount <= MOST:
         raise ValueError(
             "must be an amount of memory from 1MB to 1000TB, such as 4GB, 500MB or 1.5GiB, or null for no limit"

@@ -47,11 +47,11 @@ def weights_of(attention: nn.Module, x: torch.Tensor) -> torch.Tensor:
 def attention_weights(model: GPT | BERT, row: Sequence[int]) -> list[torch.Tensor]:
     """The weights of each layer, (h, T, T), for a row of at most `context` ids with its specials."""
     tokens = torch.tensor([[*row]], device=next(model.parameters()).device)
-    found: list[torch.Tensor] = []
+    weights: list[torch.Tensor] = []
 
     def keep(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         x = inputs[0]
-        found.append(weights_of(module, x[0] if x.dim() == 3 else x))
+        weights.append(weights_of(module, x[0] if x.dim() == 3 else x))
 
     layers = model.layers if isinstance(model, BERT) else model.blocks
     hooks = [cast("nn.Module", layer.attention).register_forward_pre_hook(keep) for layer in layers]
@@ -61,7 +61,7 @@ def attention_weights(model: GPT | BERT, row: Sequence[int]) -> list[torch.Tenso
     finally:
         for hook in hooks:
             hook.remove()
-    return found
+    return weights
 
 
 def framed(model: GPT | BERT, ids: Sequence[int]) -> list[int]:

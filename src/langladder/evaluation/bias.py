@@ -186,10 +186,10 @@ def bias_shift(before: WordVectors, after: WordVectors, step: HardDebias) -> Bia
     if first["direct_bias"] is not None and second["direct_bias"] is not None:
         direct = DirectBias(before=first["direct_bias"], after=second["direct_bias"], words=first["covered"])
     pairs = zip(*(run_weat(vectors, tests) for vectors in (before, after)), strict=True)
-    sizes = [(one["name"], one["effect_size"], other["effect_size"]) for one, other in pairs]
+    sizes = [(result["name"], result["effect_size"], other["effect_size"]) for result, other in pairs]
     return BiasShift(
         direct=direct,
-        weat=[WeatShift(name=name, before=one, after=other) for name, one, other in sizes if one is not None],
+        weat=[WeatShift(name=name, before=effect, after=other) for name, effect, other in sizes if effect is not None],
     )
 
 
@@ -348,21 +348,21 @@ def _from_json(path: Path) -> list[WeatTest]:
 
 
 def _from_text(path: Path) -> list[WeatTest]:
-    found: list[tuple[int, str, list[tuple[str, list[str]]]]] = []
+    tests: list[tuple[int, str, list[tuple[str, list[str]]]]] = []
     for number, text in filled_lines(path):
         if text.startswith("#"):
             continue
         if text.startswith(":"):
-            found.append((number, text[1:].strip(), []))
+            tests.append((number, text[1:].strip(), []))
             continue
         name, colon, words = text.partition(":")
-        if not found or not colon or not words.split():
+        if not tests or not colon or not words.split():
             raise InputError(f"{path}:{number}: {text[:60]!r} is not `: test` or, below one, `set name: word word …`")
-        found[-1][2].append((name.strip(), words.split()))
-    for number, name, sets in found:
+        tests[-1][2].append((name.strip(), words.split()))
+    for number, name, sets in tests:
         if len(sets) != 4:
             raise InputError(f"{path}:{number}: the test {name!r} has {len(sets)} sets; needed: X, Y, A, B")
-    return [WeatTest(name, tuple(sets)) for _, name, sets in found]
+    return [WeatTest(name, tuple(sets)) for _, name, sets in tests]
 
 
 def evaluate_weat(vectors: WordVectors, path: Path, *, permutations: int = PERMUTATIONS) -> Weat:
@@ -390,7 +390,7 @@ def run_weat(vectors: WordVectors, tests: Sequence[WeatTest], *, permutations: i
     for row, word in enumerate(vectors.words):
         folded.setdefault(word.casefold(), row)
 
-    found: list[WeatResult] = []
+    results: list[WeatResult] = []
     for test in tests:
         rows = [_rows(vectors, folded, words) for _, words in test.sets]
         sets: list[WeatSet] = [
@@ -400,8 +400,8 @@ def run_weat(vectors: WordVectors, tests: Sequence[WeatTest], *, permutations: i
         figures = weat(vectors, *rows, permutations=permutations)
         total = sum(len(words) for _, words in test.sets)
         coverage = round(sum(len(known) for known in rows) / total, 6)
-        found.append({"name": test.name, **figures, "sets": sets, "coverage": coverage})
-    return found
+        results.append({"name": test.name, **figures, "sets": sets, "coverage": coverage})
+    return results
 
 
 def _rows(vectors: WordVectors, folded: dict[str, int], words: Iterable[str]) -> np.ndarray:
@@ -436,7 +436,7 @@ def weat(
     deviation = float(association.std(ddof=1))
     if deviation < ROUNDING:
         return nothing
-    found = permutation_test(
+    test = permutation_test(
         (of_X, of_Y),
         lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis),
         vectorized=True,
@@ -447,7 +447,7 @@ def weat(
     )
     return {
         "effect_size": round(float(of_X.mean() - of_Y.mean()) / deviation, 6) + 0.0,
-        "p_value": round(float(found.pvalue), 6),
+        "p_value": round(float(test.pvalue), 6),
         "exact": comb(len(association), len(X)) <= permutations,
     }
 

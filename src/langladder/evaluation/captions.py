@@ -91,11 +91,11 @@ def evaluate_captions(
     sources = [codes.source(example.scene) for example in test]
     allowed = [sentences(example.scene) for example in test]
     captions = {
-        search: [codes.sentence(found[0].tokens) for found in translate(model, sources, config)]
+        search: [codes.sentence(hypotheses[0].tokens) for hypotheses in translate(model, sources, config)]
         for search, config in (("greedy", beam.model_copy(update={"width": 1})), ("beam", beam))
     }
     recalled = {
-        search: [recovered(one.scene, text.split()) for one, text in zip(test, texts, strict=True)]
+        search: [recovered(caption.scene, text.split()) for caption, text in zip(test, texts, strict=True)]
         for search, texts in captions.items()
     }
     scores = {search: _scores(texts, allowed, recalled[search]) for search, texts in captions.items()}

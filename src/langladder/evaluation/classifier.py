@@ -225,7 +225,9 @@ class ClassifierPage(Page):
     bayes_accuracy: Annotated[float | None, Metric("Bayes accuracy, the best possible accuracy")] = None
     bayes_cross_entropy: float | None = None
     more_labels: MoreLabels | None = None
-    multi_label: Annotated[MultiLabelScores | None, Metrics()] = Field(default=None, exclude_if=lambda one: one is None)
+    multi_label: Annotated[MultiLabelScores | None, Metrics()] = Field(
+        default=None, exclude_if=lambda value: value is None
+    )
     per_label: list[LabelScores]
     confusion: list[list[int]] = Field(default_factory=list)
     reliability: list[Bin] = Field(default_factory=list)
@@ -243,7 +245,7 @@ class ClassifierPage(Page):
     @property
     def item_scores(self) -> Sequence[float]:
         """1 for each test text that is right, else 0."""
-        return [int(one) for one in self.right]
+        return [int(digit) for digit in self.right]
 
     @property
     def below_best(
@@ -290,13 +292,13 @@ def evaluate_classifier(
     if not test:
         raise InputError("classification: no test text; see the report of the stage `clean`")
     ids = {label: number for number, label in enumerate(model.labels)}
-    named = (label for one in test for label in ([one.label] if one.labels is None else one.labels))
+    named = (label for example in test for label in ([example.label] if example.labels is None else example.labels))
     if strange := next((label for label in named if label not in ids), None):
         raise InputError(f"test: the label {strange!r} is not one of the classifier's: {', '.join(model.labels)[:200]}")
     if folds is None:
         log_probs = model.log_probs(test)  # (N, C)
     else:
-        log_probs = np.stack(folds.answers(test, lambda one, texts: one.log_probs(texts)))  # (N, C)
+        log_probs = np.stack(folds.answers(test, lambda model, texts: model.log_probs(texts)))  # (N, C)
     judged = _judged(model, test, log_probs)
     right, sure = judged.right, judged.sure
     if table is not None:
@@ -305,8 +307,8 @@ def evaluate_classifier(
     labels, bins = judged.per_label(np.arange(len(test))), reliability(sure, right)
     wrong = np.flatnonzero(~right)
     worst = wrong[np.argsort(-sure[wrong], kind="stable")][:EXAMPLES]
-    ceilings = [one.ceiling for one in test if one.ceiling is not None]
-    true = [one.log_prob for one in test if one.log_prob is not None]
+    ceilings = [example.ceiling for example in test if example.ceiling is not None]
+    true = [example.log_prob for example in test if example.log_prob is not None]
 
     def decisions(rows: Sequence[int]) -> list[Decision]:
         models = {row: model if folds is None else folds.of(row)[0] for row in rows}
@@ -340,7 +342,7 @@ def evaluate_classifier(
         confusion=[] if model.multi_label else judged.confusion(np.arange(len(test))).tolist(),
         reliability=bins,
         coverage=coverage(sure, right),
-        right="".join("1" if one else "0" for one in right),
+        right="".join("1" if correct else "0" for correct in right),
         mistakes=decisions(worst.tolist()),
         shown=decisions(range(min(EXAMPLES, len(test)))),
         filters=filters(model, test),
@@ -381,7 +383,7 @@ def _judged(model: Classifier, test: Sequence[Example], log_probs: np.ndarray) -
     if model.multi_label:
         sets = label_sets(test, labels)  # (N, C)
         chosen = decided(log_probs)  # (N, C)
-        named = [joined_labels([labels[number] for number in np.flatnonzero(one)]) for one in chosen]
+        named = [joined_labels([labels[number] for number in np.flatnonzero(row)]) for row in chosen]
         right, sure = (sets == chosen).all(axis=1), np.exp(log_prob_of_sets(log_probs, chosen))
         return _Judged(labels, sets, chosen, named, right, sure, -log_prob_of_sets(log_probs, sets))
     gold, predicted = label_ids(test, labels), log_probs.argmax(axis=1)  # (N,)
@@ -402,18 +404,18 @@ def _multi_label_scores(judged: _Judged) -> MultiLabelScores:
 
 
 def _prediction(
-    row: int, one: Example, judged: _Judged, model: Classifier, known: Collection[str] | None, split: Split
+    row: int, example: Example, judged: _Judged, model: Classifier, known: Collection[str] | None, split: Split
 ) -> Prediction:
     return Prediction(
         item=row,
-        text=one.text if one.second is None else f"{one.text}\t{one.second}",
-        truth=one.truth,
+        text=example.text if example.second is None else f"{example.text}\t{example.second}",
+        truth=example.truth,
         prediction=judged.in_words[row],
         right=bool(judged.right[row]),
         probability=rounded(judged.sure[row]),
         loss=rounded(judged.loss[row]),
-        unknown="" if known is None else unseen(model.words(one, split), known),
-        id=one.id,
+        unknown="" if known is None else unseen(model.words(example, split), known),
+        id=example.id,
     )
 
 
@@ -440,8 +442,8 @@ def decision(model: Classifier, example: Example, predicted: int, sure: float, *
 
 def tree_nodes(model: Classifier, example: Example) -> list[Node]:
     """What is said of each node of the example's tree, children first; empty where the classifier reads no trees."""
-    found = model.nodes(example)
-    if found is None:
+    nodes = model.nodes(example)
+    if nodes is None:
         return []
     tree = read_tree(example)
     return [
@@ -452,23 +454,26 @@ def tree_nodes(model: Classifier, example: Example) -> list[Node]:
             said=model.labels[int(probabilities.argmax())],
             probability=round(float(probabilities.max()), 4),
         )
-        for node, probabilities in enumerate(found)
+        for node, probabilities in enumerate(nodes)
     ]
 
 
 def filters(model: Classifier, test: Sequence[Example]) -> list[Filter]:
     """Those whose highest value is largest, label by label, so that every label has its own among them."""
-    found = model.favourites(test[:READ], NGRAMS) or []
+    favourites = model.favourites(test[:READ], NGRAMS) or []
     waiting = {
-        label: sorted((one for one in found if one.label == label and one.values), key=lambda one: -one.values[0])
+        label: sorted(
+            (pattern for pattern in favourites if pattern.label == label and pattern.values),
+            key=lambda pattern: -pattern.values[0],
+        )
         for label in model.labels
     }
     kept: list[Favourite] = []
     while len(kept) < FILTERS and any(waiting.values()):
         kept += [own.pop(0) for own in waiting.values() if own]
     return [
-        Filter(width=one.width, label=one.label, ngrams=one.ngrams, values=_rounded(one.values))
-        for one in sorted(kept[:FILTERS], key=lambda one: (model.labels.index(one.label), -one.values[0]))
+        Filter(width=pattern.width, label=pattern.label, ngrams=pattern.ngrams, values=_rounded(pattern.values))
+        for pattern in sorted(kept[:FILTERS], key=lambda entry: (model.labels.index(entry.label), -entry.values[0]))
     ]
 
 

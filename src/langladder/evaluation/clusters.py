@@ -142,8 +142,8 @@ def evaluate_clusters(vectors: WordVectors, path: Path, *, ignore_case: bool = T
         name: list(dict.fromkeys(by_word[fold(word)] for word in words if fold(word) in by_word))
         for name, words in groups.items()
     }
-    found = {name: np.array(rows, dtype=np.int64) for name, rows in known.items() if rows}
-    positions = {name: _outlier_positions(vectors, found, name) for name in found}
+    results = {name: np.array(rows, dtype=np.int64) for name, rows in known.items() if rows}
+    positions = {name: _outlier_positions(vectors, results, name) for name in results}
     every = np.concatenate(list(positions.values())) if positions else np.zeros(0)
     words, covered = sum(map(len, groups.values())), sum(map(len, known.values()))
     interval = share_interval(int((every == 1).sum()), len(every))
@@ -152,8 +152,8 @@ def evaluate_clusters(vectors: WordVectors, path: Path, *, ignore_case: bool = T
         outliers = _figure(positions.get(name, np.zeros(0))).model_dump()
         sections.append(WordGroup(name=name, words=len(groups[name]), covered=len(known[name]), **outliers))
     return Clusters(
-        purity=purity(vectors, list(found.values())),
-        groups=len(found),
+        purity=purity(vectors, list(results.values())),
+        groups=len(results),
         words=words,
         covered=covered,
         coverage=round(covered / words, 6),

@@ -154,7 +154,7 @@ class EncoderPage(Page):
     pseudo: Annotated[PseudoScores, Metrics("pseudo_perplexity_")]
     truth: Annotated[TrueScores | None, Metrics("hidden_word_")] = None
     gaps: list[Gap] = Field(default_factory=list)
-    attention: AttentionMaps | None = Field(default=None, exclude_if=lambda one: one is None)
+    attention: AttentionMaps | None = Field(default=None, exclude_if=lambda value: value is None)
 
     @property
     def text_unit(self) -> Literal["word", "grapheme"]:
@@ -208,23 +208,23 @@ def evaluate_encoder(
         pseudo=pseudo_scores(model, [lines[line] for line in chosen], words, conventions.unit),
         truth=true_scores(hidden, log_probs_of_gaps),
         attention=page_maps(model, tokenizer, test),
-        gaps=[_gap(one, row, tokenizer) for one, row in zip(hidden[: settings.shown], log_probs_of_gaps, strict=False)],
+        gaps=[_gap(gap, row, tokenizer) for gap, row in zip(hidden[: settings.shown], log_probs_of_gaps, strict=False)],
     )
 
 
-def _gap(one: HiddenWord, log_probs: torch.Tensor, tokenizer: Tokenizer) -> Gap:
+def _gap(gap: HiddenWord, log_probs: torch.Tensor, tokenizer: Tokenizer) -> Gap:
     best = log_probs.topk(GUESSES)
-    words = {token: word for word, token in one.tokens.items()}
+    words = {token: word for word, token in gap.tokens.items()}
     guesses = [
         Guess(
             word=words.get(token, tokenizer.piece(token).strip()),
             probability=p,
-            true=one.truth[words[token]] if token in words else 0.0,
+            true=gap.truth[words[token]] if token in words else 0.0,
         )
         for token, p in zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)
     ]
-    before, after = " ".join(one.words[: one.position]), " ".join(one.words[one.position + 1 :])
-    return Gap(before=before, word=one.words[one.position], after=after, guesses=guesses)
+    before, after = " ".join(gap.words[: gap.position]), " ".join(gap.words[gap.position + 1 :])
+    return Gap(before=before, word=gap.words[gap.position], after=after, guesses=guesses)
 
 
 def fill_rows(
@@ -270,7 +270,9 @@ def pseudo_scores(
         sentences: ids (length,) each, without specials. words: of all of them. word_unit: what they are.
     """
     room = model.context - 2
-    parts = [part for one in sentences for part in np.split(one, range(room, len(one), room)) if len(part)]
+    parts = [
+        part for sentence in sentences for part in np.split(sentence, range(room, len(sentence), room)) if len(part)
+    ]
     tokens = sum(map(len, parts))
     if not tokens or not words:
         raise InputError(f"pseudo-perplexity: nothing to score, {tokens} tokens and {words} words")

@@ -87,11 +87,11 @@ class OutOfFold(NamedTuple, Generic[M, T]):
 
     def answers(self, examples: Sequence[B], ask: Callable[[M, list[B]], Iterable[A]]) -> list[A]:
         """The prediction of each example's model."""
-        found: dict[int, A] = {}
+        results: dict[int, A] = {}
         for number, model in enumerate(self.models, start=1):
             rows = self.rows(number)
-            found |= zip(rows.tolist(), ask(model, [examples[row] for row in rows]), strict=True)
-        return [found[row] for row in range(len(examples))]
+            results |= zip(rows.tolist(), ask(model, [examples[row] for row in rows]), strict=True)
+        return [results[row] for row in range(len(examples))]
 
     def scores(self, figures: Callable[[np.ndarray], tuple[float, float]]) -> FoldScores:
         """Mean and standard deviation over the folds of accuracy and F₁."""

@@ -287,22 +287,22 @@ class Answering:
     def scores(self, dialogues: Sequence[Dialogue]) -> tuple[AnswerScores, list[SampleDialogue]]:
         """Answer the prompts and judge the answers; → the figures, and some answers to be shown."""
         template = ChatTemplate(self.tokenizer)
-        ids = [row.tolist() for row in template.prompts([one.prompt for one in dialogues])]
+        ids = [row.tolist() for row in template.prompts([dialogue.prompt for dialogue in dialogues])]
         responses, kl, by_n = self._drawn(ids, dialogues)
-        texts = [template.response(one.tokens) for one in responses]
+        texts = [template.response(response.tokens) for response in responses]
         gold = self._judgements(dialogues, texts)
         proxy = (
             None if self.reward_model is None else checked_scores(by_reward_model(self.reward_model), responses).numpy()
         )
         words = [text.split() for text in texts]
-        found = AnswerScores(
+        scores = AnswerScores(
             prompts=len(dialogues),
             gold=gold_scores(gold),
             greedy=None if self.n > 1 else gold_scores(self._judgements(dialogues, self._greedy(dialogues, template))),
             proxy=None if proxy is None else rounded(proxy.mean()),
             kl=kl,
-            tokens=rounded(np.mean([len(one.tokens) + one.finished for one in responses])),
-            finished=rounded(np.mean([one.finished for one in responses])),
+            tokens=rounded(np.mean([len(response.tokens) + response.finished for response in responses])),
+            finished=rounded(np.mean([response.finished for response in responses])),
             distinct_1=distinct(words, 1),
             distinct_2=distinct(words, 2),
             per_kind=list(_per_kind(dialogues, gold, proxy)),
@@ -310,7 +310,7 @@ class Answering:
             asked=hash_of(dialogues),
             by_n=by_n,
         )
-        return found, samples_of(dialogues, texts, gold, proxy)
+        return scores, samples_of(dialogues, texts, gold, proxy)
 
     def _drawn(
         self, ids: list[list[int]], dialogues: Sequence[Dialogue]
@@ -328,8 +328,8 @@ class Answering:
     def _by_n(self, sampled: Sampled, dialogues: Sequence[Dialogue]) -> Iterable[BestOf]:
         """From all the answers, see `decoding.best_of_n`."""
         template, by = ChatTemplate(self.tokenizer), sampled.rewards  # (P, N)
-        prompts = [dialogues[one.row] for one in sampled.responses]
-        judgements = self._judgements(prompts, [template.response(one.tokens) for one in sampled.responses])
+        prompts = [dialogues[response.row] for response in sampled.responses]
+        judgements = self._judgements(prompts, [template.response(response.tokens) for response in sampled.responses])
         gold = None if judgements is None else judgements[:, 0].reshape(by.shape)
         for n in sorted({2**power for power in range(self.n.bit_length())} | {self.n}):
             yield BestOf(
@@ -347,21 +347,23 @@ class Answering:
             )
 
         def rewards(prompts: Sequence[Dialogue], texts: Sequence[str]) -> list[float]:
-            found = self._judgements(prompts, texts)
-            return [] if found is None else found[:, 0].tolist()
+            judgements = self._judgements(prompts, texts)
+            return [] if judgements is None else judgements[:, 0].tolist()
 
         return by_judge(rewards, dialogues, ChatTemplate(self.tokenizer))
 
     def _greedy(self, dialogues: Sequence[Dialogue], template: ChatTemplate) -> list[str]:
         config = SamplingConfig(strategy="greedy", max_tokens=self.max_new_tokens)
-        return answers(self.model, template, [one.prompt for one in dialogues], config)
+        return answers(self.model, template, [dialogue.prompt for dialogue in dialogues], config)
 
     def _judgements(self, dialogues: Sequence[Dialogue], texts: Sequence[str]) -> np.ndarray | None:
         """The gold judge's scores of the answers, (N, P) as `PARTS`."""
         if self.gold is None:
             return None
-        found = self.gold([one.answered(text) for one, text in zip(dialogues, texts, strict=True)])
-        return np.array([[float(getattr(one, part)) for part in PARTS] for one in found]).reshape(-1, len(PARTS))
+        judged = self.gold([dialogue.answered(text) for dialogue, text in zip(dialogues, texts, strict=True)])
+        return np.array([[float(getattr(judgement, part)) for part in PARTS] for judgement in judged]).reshape(
+            -1, len(PARTS)
+        )
 
 
 def gold_scores(judgements: np.ndarray | None) -> GoldScores | None:
@@ -398,7 +400,7 @@ def prompt_text(dialogue: Dialogue) -> str:
 
 def hash_of(dialogues: Sequence[Dialogue]) -> str:
     """SHA-256 of the requests, turn by turn, in order."""
-    whole = json.dumps([[one.prompt, one.kind, one.asked] for one in dialogues], ensure_ascii=False)
+    whole = json.dumps([[dialogue.prompt, dialogue.kind, dialogue.asked] for dialogue in dialogues], ensure_ascii=False)
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -421,22 +423,22 @@ def splits_of(test: Sequence[Dialogue], unseen: Sequence[Dialogue], reworded: st
     """
     sets = {
         "test": list(test),
-        "unseen": [one for one in unseen if one.kind != reworded],
-        "reworded": [one for one in unseen if one.kind == reworded],
+        "unseen": [dialogue for dialogue in unseen if dialogue.kind != reworded],
+        "reworded": [dialogue for dialogue in unseen if dialogue.kind == reworded],
     }
     return {name: some for name, some in sets.items() if some}
 
 
 def with_room(dialogues: Sequence[Dialogue], template: ChatTemplate, room: int) -> list[Dialogue]:
     """Those whose prompt has at most `room` tokens."""
-    rows = template.prompts([one.prompt for one in dialogues])
-    return [one for one, row in zip(dialogues, rows, strict=True) if len(row) <= room]
+    rows = template.prompts([dialogue.prompt for dialogue in dialogues])
+    return [dialogue for dialogue, row in zip(dialogues, rows, strict=True) if len(row) <= room]
 
 
 def _per_kind(
     dialogues: Sequence[Dialogue], gold: np.ndarray | None, proxy: np.ndarray | None
 ) -> Iterable[KindAnswers]:
-    kinds = np.array([one.kind for one in dialogues])
+    kinds = np.array([dialogue.kind for dialogue in dialogues])
     for kind in sorted(set(kinds.tolist())):
         those = kinds == kind
         yield KindAnswers(

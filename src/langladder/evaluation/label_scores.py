@@ -30,8 +30,8 @@ class LabelScores(Measured):
 
 def confusion(gold: np.ndarray, predicted: np.ndarray, labels: int) -> np.ndarray:
     """(C, C) int64 from ids (N,) each: row the right label, column the predicted one."""
-    found: np.ndarray = np.bincount(gold * labels + predicted, minlength=labels * labels).reshape(labels, labels)
-    return found
+    matrix: np.ndarray = np.bincount(gold * labels + predicted, minlength=labels * labels).reshape(labels, labels)
+    return matrix
 
 
 def per_label(matrix: np.ndarray, labels: Sequence[str]) -> list[LabelScores]:
@@ -115,19 +115,19 @@ def coverage(confidence: np.ndarray, right: np.ndarray) -> list[Answered]:
 
     confidence (N,) in 0..1, right (N,) bool. Thresholds are rounded down, so that those who reach them are counted.
     """
-    found: list[Answered] = []
+    points: list[Answered] = []
     order = np.sort(confidence)[::-1]
     for share in SHARES if len(order) else ():
         threshold = math.floor(1e6 * order[max(1, math.ceil(share * len(order))) - 1]) / 1e6
         answered = confidence >= threshold
         shares = round(float(answered.mean()), 6), round(float(right[answered].mean()), 6)
         row = Answered(threshold=threshold, share=shares[0], accuracy=shares[1])
-        if not found or found[-1] != row:
-            found.append(row)
-    return found
+        if not points or points[-1] != row:
+            points.append(row)
+    return points
 
 
 def calibration_error(bins: list[Bin]) -> float:
     """ECE, 0..1."""
-    total = max(1, sum(one.count for one in bins))
-    return round(sum(one.count / total * abs(one.accuracy - one.confidence) for one in bins), 6)
+    total = max(1, sum(entry.count for entry in bins))
+    return round(sum(entry.count / total * abs(entry.accuracy - entry.confidence) for entry in bins), 6)

@@ -41,7 +41,7 @@ class LanguageModelPage(Page):
     scores: Annotated[TextScores, Metrics()]
     samples: list[Sample] = Field(default_factory=list)
     vectors: WordVectorsPage | None = None
-    attention: AttentionMaps | None = Field(default=None, exclude_if=lambda one: one is None)
+    attention: AttentionMaps | None = Field(default=None, exclude_if=lambda value: value is None)
 
     @property
     def text_unit(self) -> Literal["word", "grapheme"]:

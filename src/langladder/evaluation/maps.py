@@ -122,8 +122,8 @@ def _tsne(matrix: np.ndarray, perplexity: float | None, seed: int, verbose: bool
     tsne = TSNE(
         perplexity=chosen, init=start, random_state=seed, metric="cosine", max_iter=ITERATIONS, verbose=2 * verbose
     )
-    found: np.ndarray = tsne.fit_transform(matrix)
-    return found.astype(np.float64)
+    points: np.ndarray = tsne.fit_transform(matrix)
+    return points.astype(np.float64)
 
 
 def _umap(matrix: np.ndarray, seed: int) -> np.ndarray:
@@ -131,5 +131,5 @@ def _umap(matrix: np.ndarray, seed: int) -> np.ndarray:
     if len(matrix) < 4:
         raise InputError(f"map: method umap needs 4 words or more, not {len(matrix)}; allowed: pca, tsne")
     reducer = import_module("umap").UMAP(n_neighbors=min(NEIGHBOURS, len(matrix) - 1), random_state=seed, n_jobs=1)
-    found: np.ndarray = reducer.fit_transform(matrix)
-    return found.astype(np.float64)
+    points: np.ndarray = reducer.fit_transform(matrix)
+    return points.astype(np.float64)

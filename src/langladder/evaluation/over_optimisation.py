@@ -82,16 +82,18 @@ def fit_reward(
     """
     d = np.sqrt(np.maximum(np.asarray(kl, dtype=np.float64), 0.0))  # (N,)
     gained = np.asarray(rewards, dtype=np.float64) - (start or 0.0)  # (N,)
-    unknown = [d, np.array([-_bent(one, form) for one in d.tolist()])]
+    unknown = [d, np.array([-_bent(distance, form) for distance in d.tolist()])]
     if start is None:
         unknown.append(np.ones_like(d))
     A = np.stack(unknown, axis=1)  # (N, 2 or 3)
     if len(A) == 0 or np.linalg.matrix_rank(A) < A.shape[1]:
         return None
     # (α, β, R(0)) = argmin ‖A (α, β, R(0)) − R‖²
-    found = np.linalg.lstsq(A, gained, rcond=None)[0]
-    error = float(np.sqrt(np.mean((A @ found - gained) ** 2)))
-    return RewardFit(form, float(found[0]), float(found[1]), float(found[2]) if start is None else start, error)
+    coefficients = np.linalg.lstsq(A, gained, rcond=None)[0]
+    error = float(np.sqrt(np.mean((A @ coefficients - gained) ** 2)))
+    return RewardFit(
+        form, float(coefficients[0]), float(coefficients[1]), float(coefficients[2]) if start is None else start, error
+    )
 
 
 def _bent(d: float, form: Form) -> float:

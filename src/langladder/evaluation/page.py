@@ -128,7 +128,7 @@ class Declared:
             if isinstance(held, Mapping):
                 return list(held)
             if isinstance(held, list):
-                return [one.name for one in held]
+                return [metric.name for metric in held]
         return [] if self.each else [""]
 
     def read(self, page: BaseModel, key: str = "") -> Any:
@@ -139,7 +139,7 @@ class Declared:
             if isinstance(value, Mapping):
                 value = value.get(key)
             elif isinstance(value, list):
-                value = next((one for one in value if one.name == key), None)
+                value = next((entry for entry in value if entry.name == key), None)
             if value is None:
                 return None
         return (value[1] - value[0]) / 2 if isinstance(value, tuple) else value
@@ -159,29 +159,31 @@ def declared(page: type[BaseModel]) -> list[Declared]:
 
 def _walk(page: type[BaseModel], inside: Metrics) -> Iterator[Declared]:
     for name, (annotation, metadata) in attributes(page).items():
-        metric = next((one for one in metadata if isinstance(one, Metric)), None)
+        metric = next((annotation for annotation in metadata if isinstance(annotation, Metric)), None)
         if inside.only is not None:
             metric = inside.only.get(name)
         if metric is not None:
             interval = Interval in (annotation, *get_args(annotation)) or Interval in get_args(_plain(annotation))
             yield Declared(metric, metric.name or f"{inside.prefix}{name}", (name,), interval=interval)
-        elif (deeper := next((one for one in metadata if isinstance(one, Metrics)), None)) and inside.only is None:
+        elif (
+            deeper := next((annotation for annotation in metadata if isinstance(annotation, Metrics)), None)
+        ) and inside.only is None:
             model, each = _model(annotation)
-            for found in _walk(model, deeper):
-                yield replace(found, path=(name, *found.path), each=each or found.each)
+            for entry in _walk(model, deeper):
+                yield replace(entry, path=(name, *entry.path), each=each or entry.each)
 
 
 def attributes(page: type[BaseModel]) -> dict[str, tuple[Any, Sequence[object]]]:
     """Fields and properties: name → its type and its declaration."""
-    found: dict[str, tuple[Any, Sequence[object]]] = {
+    fields: dict[str, tuple[Any, Sequence[object]]] = {
         name: (field.annotation, field.metadata) for name, field in page.model_fields.items()
     }
     for owner in reversed(page.__mro__):
         for name, value in vars(owner).items() if issubclass(owner, BaseModel) and owner is not BaseModel else ():
             if isinstance(value, property):
                 returned = get_type_hints(value.fget, include_extras=True).get("return")
-                found[name] = (returned, getattr(returned, "__metadata__", ()))
-    return found
+                fields[name] = (returned, getattr(returned, "__metadata__", ()))
+    return fields
 
 
 def _plain(annotation: Any) -> Any:
@@ -191,7 +193,7 @@ def _plain(annotation: Any) -> Any:
 
 def _model(annotation: Any) -> tuple[type[BaseModel], Literal["", "split", "name"]]:
     """The model in a field: one or None, one per split, or a list of named ones."""
-    origin, inner = get_origin(annotation), [one for one in get_args(annotation) if one is not NoneType]
+    origin, inner = get_origin(annotation), [argument for argument in get_args(annotation) if argument is not NoneType]
     if origin is dict:
         return inner[1], "split"
     if origin is list:
@@ -201,24 +203,24 @@ def _model(annotation: Any) -> tuple[type[BaseModel], Literal["", "split", "name
 
 def figures(page: BaseModel) -> dict[str, Any]:
     """The logged figures of a page: name → value, without missing ones."""
-    found = {
+    values = {
         metric.logged_as(key): metric.read(page, key)
         for metric in declared(type(page))
         if metric.metric.logged
         for key in metric.keys(page)
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def titles(page: type[BaseModel]) -> dict[str, str]:
     """Name as which it is logged → the title on a model card, of every metric that has one."""
-    found = {}
-    for one in declared(page):
-        has_title = one.metric.logged and one.metric.title and one.metric.card is not None
-        if has_title and one.each != "name":
-            found[one.name] = one.metric.card or one.metric.title
-            found |= {f"{split}_{one.name}": metric.title for split, metric in one.metric.splits.items()}
-    return found
+    names = {}
+    for entry in declared(page):
+        has_title = entry.metric.logged and entry.metric.title and entry.metric.card is not None
+        if has_title and entry.each != "name":
+            names[entry.name] = entry.metric.card or entry.metric.title
+            names |= {f"{split}_{entry.name}": metric.title for split, metric in entry.metric.splits.items()}
+    return names
 
 
 # ---- pages
@@ -327,7 +329,9 @@ class Page(Measured):
         It is the first of `headlines` that a page has or, where the class names none, of the metrics that say which end
         is better; the size of a model is not one of these. Pages with fewer than `FEWEST` test items are not asked.
         """
-        better = (one.name for one in declared(cls) if one.metric.logged and one.metric.better and not one.each)
+        better = (
+            metric.name for metric in declared(cls) if metric.metric.logged and metric.metric.better and not metric.each
+        )
         names = cls.headlines or [name for name in better if name != "parameters"]
         sound = [page for page in pages if page.is_sound]
         return next((name for name in names for page in sound if page.figures().get(name) is not None), None)

@@ -205,7 +205,9 @@ def score(
         raise InputError(f"nothing to score: {tokens} tokens, {words} words, {characters} characters, {bytes} bytes")
     if lines is not None:
         order = [index for index in np.argsort(-np.diff(stream.offsets), kind="stable") if len(stream.document(index))]
-        lines += [line for _, found in sorted(zip(order, documents, strict=True), key=itemgetter(0)) for line in found]
+        lines += [
+            line for _, scored in sorted(zip(order, documents, strict=True), key=itemgetter(0)) for line in scored
+        ]
     per_word, floor = _exp(total / words), None if log_prob is None else math.exp(-log_prob / words)
     return TextScores(
         tokens=tokens,
@@ -242,15 +244,15 @@ def _by_line(batch: torch.Tensor, keep: torch.Tensor, scores: torch.Tensor) -> l
     """
     losses = np.zeros(batch.shape)
     losses[keep.numpy()] = -scores.numpy()
-    found = []
+    results = []
     for ids, row in zip(batch.numpy(), losses, strict=True):
         starts = np.flatnonzero(ids == BOS)
         sums = np.add.reduceat(row, starts)
         parts = np.split(ids, starts[1:])
-        found.append(
+        results.append(
             [LineLoss(part[(part > EOS) | (part == UNK)], float(loss)) for part, loss in zip(parts, sums, strict=True)]
         )
-    return found
+    return results
 
 
 def _positions(
@@ -259,11 +261,11 @@ def _positions(
     """The figures of each group of positions in which the text has lines; losses in nats."""
     lasts = [*(first - 1 for first in POSITIONS[1:]), None]
     known: Sequence[float | None] = log_probs or [None] * len(POSITIONS)
-    found = []
+    positions = []
     for first, last, loss, count, log_prob in zip(POSITIONS, lasts, losses, words, known, strict=False):
         if count:
             perplexity = _exp(loss / count)
-            found.append(
+            positions.append(
                 PositionScores(
                     first=first,
                     last=last,
@@ -272,7 +274,7 @@ def _positions(
                     floor=None if log_prob is None else math.exp(-log_prob / count),
                 )
             )
-    return found
+    return positions
 
 
 def _exp(exponent: float) -> float:

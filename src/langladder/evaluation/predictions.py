@@ -180,18 +180,18 @@ def compare(first: Sequence[Prediction], second: Sequence[Prediction], names: tu
             )
     if len(first) != len(second):
         raise InputError(f"{names[0]} has {len(first):,} rows, {names[1]} {len(second):,}: not the same test items")
-    by_right = all(one.right is not None for one in (*first, *second))
-    rights = [np.array([bool(one.right) for one in rows]) for rows in (first, second)]
-    scored = by_right and any(one.score is not None for one in (*first, *second))
+    by_right = all(prediction.right is not None for prediction in (*first, *second))
+    rights = [np.array([bool(row.right) for row in rows]) for rows in (first, second)]
+    scored = by_right and any(prediction.score is not None for prediction in (*first, *second))
     measure = "score" if scored else "share right" if by_right else "loss, nats"
-    values = [np.array([_value(one, measure) for one in rows]) for rows in (first, second)]  # the higher, the better
-    items = np.unique(np.array([one.item for one in first]), return_inverse=True)[1]
+    values = [np.array([_value(row, measure) for row in rows]) for rows in (first, second)]  # the higher, the better
+    items = np.unique(np.array([prediction.item for prediction in first]), return_inverse=True)[1]
     count = int(items.max()) + 1
     gap = values[0] - values[1]
     if not scored and by_right and count == len(first):
         test, p = "McNemar's exact test", mcnemar(*rights)
     else:
-        sums = [np.bincount(items, weights=one, minlength=count) for one in values]
+        sums = [np.bincount(items, weights=value, minlength=count) for value in values]
         test, p = "paired randomisation test over items", paired_randomisation(*sums)
     better = gap != 0
     order = sorted(np.flatnonzero(better).tolist(), key=lambda row: -abs(gap[row]))
@@ -213,9 +213,9 @@ def compare(first: Sequence[Prediction], second: Sequence[Prediction], names: tu
     )
 
 
-def _value(one: Prediction, measure: str) -> float:
+def _value(prediction: Prediction, measure: str) -> float:
     if measure == "score":
-        return float(one.right or 0) if one.score is None else one.score
+        return float(prediction.right or 0) if prediction.score is None else prediction.score
     if measure == "share right":
-        return float(one.right or 0)
-    return -min(one.loss if one.loss is not None else math.inf, 1e6)
+        return float(prediction.right or 0)
+    return -min(prediction.loss if prediction.loss is not None else math.inf, 1e6)

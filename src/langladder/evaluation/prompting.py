@@ -110,7 +110,7 @@ class Prompter:
     def beginning(self, examples: Sequence[Item]) -> str:
         """What stands before an item: the instruction and the solved examples."""
         parts = [self.form.instruction] if self.form.instruction else []
-        parts += [self.template.whole(one.fields, one.options[one.right]) for one in examples]
+        parts += [self.template.whole(example.fields, example.options[example.right]) for example in examples]
         return "".join(part + self.form.separator for part in parts)
 
     def measure(self, items: Sequence[Item], orders: Sequence[Sequence[Item]], shots: int) -> Shots:
@@ -135,17 +135,17 @@ class Prompter:
             indices = [index for index, number in enumerate(kept) if number == count]
             for index, values in zip(indices, score_options(self.model, [prompts[p] for p in indices]), strict=True):
                 log_probs[index] = values
-        found: dict[str, list[np.ndarray]] = {}
+        scores: dict[str, list[np.ndarray]] = {}
         for scoring in self.form.scorings:
             if scoring == "sum":
-                found[scoring] = log_probs
+                scores[scoring] = log_probs
             elif scoring == "per_token":
-                lengths = [np.array([len(option) for option in one.options]) for one in prompts]
-                found[scoring] = [values / n for values, n in zip(log_probs, lengths, strict=True)]
+                lengths = [np.array([len(option) for option in prompt.options]) for prompt in prompts]
+                scores[scoring] = [values / n for values, n in zip(log_probs, lengths, strict=True)]
             elif scoring != "generated":
                 alone = self._alone(items, examples, kept, contextual=scoring == "contextual")
-                found[scoring] = [_less(values, other) for values, other in zip(log_probs, alone, strict=True)]
-        return found
+                scores[scoring] = [_less(values, other) for values, other in zip(log_probs, alone, strict=True)]
+        return scores
 
     def _order(self, items: Sequence[Item], examples: Sequence[Item]) -> tuple[dict[str, np.ndarray], float, int]:
         prompts, kept = self._fitting(items, examples)
@@ -155,18 +155,18 @@ class Prompter:
         }
         if "generated" in self.form.scorings:
             right["generated"] = self._generated(items, prompts)
-        cut = sum(not self._fits(one) for one in prompts)
+        cut = sum(not self._fits(prompt) for prompt in prompts)
         return right, float(np.mean(kept)), cut
 
     def _generated(self, items: Sequence[Item], prompts: Sequence[OptionItem]) -> np.ndarray:
         how = SamplingConfig(strategy="greedy", max_tokens=self.form.max_tokens)
-        new = generate_batch(self.model, [one.context.tolist() for one in prompts], how)
+        new = generate_batch(self.model, [prompt.context.tolist() for prompt in prompts], how)
         right = []
-        for item, one, ids in zip(items, prompts, new, strict=True):
+        for item, prompt, ids in zip(items, prompts, new, strict=True):
             answer = item.options[item.right].split()
             # the line's last tokens may be part of the answer's first word: told from the whole text
-            known = self.tokenizer.decode(one.context.tolist())
-            generated = self.tokenizer.decode([*one.context.tolist(), *ids])[len(known) :].split()
+            known = self.tokenizer.decode(prompt.context.tolist())
+            generated = self.tokenizer.decode([*prompt.context.tolist(), *ids])[len(known) :].split()
             right.append(generated[: len(answer)] == answer)
         return np.array(right, dtype=np.float64)
 
@@ -182,15 +182,15 @@ class Prompter:
                 continue
             beginning = self.beginning(examples[len(examples) - count :])
             texts = [(items[index].fields, items[index].options) for index in open_]
-            for index, one in zip(open_, self._tokenized(beginning, texts), strict=True):
-                if count and not self._fits(one):
+            for index, item in zip(open_, self._tokenized(beginning, texts), strict=True):
+                if count and not self._fits(item):
                     kept[index] = count - 1
                 else:
-                    prompts[index] = one
-        return [one for one in prompts if one is not None], kept
+                    prompts[index] = item
+        return [prompt for prompt in prompts if prompt is not None], kept
 
-    def _fits(self, one: OptionItem) -> bool:
-        return self.context is None or len(one.context) + max(map(len, one.options)) - 1 <= self.context
+    def _fits(self, item: OptionItem) -> bool:
+        return self.context is None or len(item.context) + max(map(len, item.options)) - 1 <= self.context
 
     def _tokenized(self, beginning: str, items: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> list[OptionItem]:
         """Items after one beginning, whose whole lines are cut into tokens once."""
@@ -202,19 +202,19 @@ class Prompter:
         contexts = [(open_ + self.template.context(fields)).rstrip(" ") for fields, _ in items]
         wholes = iter(ids_of(self.tokenizer, texts, closed=self.form.score_end))
         before = ids_of(self.tokenizer, contexts)
-        found = []
+        results = []
         for context, (_, options) in zip(before, items, strict=True):
-            one = option_item([next(wholes) for _ in options], context)
-            found.append(OptionItem(np.concatenate([first, one.context]), one.options))
-        return found
+            item = option_item([next(wholes) for _ in options], context)
+            results.append(OptionItem(np.concatenate([first, item.context]), item.options))
+        return results
 
     def _alone(
         self, items: Sequence[Item], examples: Sequence[Item], kept: Sequence[int], *, contextual: bool
     ) -> list[np.ndarray]:
         """log P of each item's options without the content of the item."""
-        found: dict[tuple[int, str], float] = {}
+        scores: dict[tuple[int, str], float] = {}
         for count in sorted(set(kept)) if contextual else [0]:
-            chosen = [one for one, number in zip(items, kept, strict=True) if not contextual or number == count]
+            chosen = [item for item, number in zip(items, kept, strict=True) if not contextual or number == count]
             options = list(dict.fromkeys(option for item in chosen for option in item.options))
             if contextual:
                 beginning = self.beginning(examples[len(examples) - count :])
@@ -223,9 +223,9 @@ class Prompter:
             else:
                 prompts = self._announced(options)
             scored = score_options(self.model, prompts)[0]
-            found |= {(count, option): float(value) for option, value in zip(options, scored, strict=True)}
+            scores |= {(count, option): float(value) for option, value in zip(options, scored, strict=True)}
         return [
-            np.array([found[number if contextual else 0, option] for option in item.options])
+            np.array([scores[number if contextual else 0, option] for option in item.options])
             for item, number in zip(items, kept, strict=True)
         ]
 

@@ -23,17 +23,17 @@ def question_files(path: Path, is_first_line: Callable[[str], bool], kind: str) 
     path = Path(path)
     if not path.is_dir():
         return [path], []
-    found, others = [], []
+    files, others = [], []
     for file in sorted(path.iterdir()):
         if file.is_file():
             try:
                 fits = is_first_line(next(filled_lines(file), (0, ""))[1])
             except InputError:
                 fits = False
-            found.append(file) if fits else others.append(file.name)
-    if not found:
+            files.append(file) if fits else others.append(file.name)
+    if not files:
         raise InputError(f"{path}: none of its {len(others)} files is a set of {kind}")
-    return found, others
+    return files, others
 
 
 def rows_by_word(vectors: WordVectors, most_frequent: int | None = None, *, ignore_case: bool) -> dict[str, int]:

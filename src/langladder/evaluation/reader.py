@@ -176,31 +176,31 @@ def evaluate_reader(
     """
     if not test:
         raise InputError("reading: no test question; see the report of the stage `corpus`")
-    found = [some[0] for some in model.answers(test)]
-    exact = np.array([exact_match(one.text, own.gold()) for one, own in zip(found, test, strict=True)])  # (N,)
-    f1 = np.array([word_f1(one.text, own.gold()) for one, own in zip(found, test, strict=True)])  # (N,)
+    answers = [some[0] for some in model.answers(test)]
+    exact = np.array([exact_match(result.text, own.gold()) for result, own in zip(answers, test, strict=True)])  # (N,)
+    f1 = np.array([word_f1(result.text, own.gold()) for result, own in zip(answers, test, strict=True)])  # (N,)
     if table is not None:
         table += [
             Prediction(
                 item=row,
                 text=own.question,
                 truth=" | ".join(dict.fromkeys(own.gold())),
-                prediction=one.text,
+                prediction=result.text,
                 right=bool(exact[row]),
                 score=rounded(f1[row]),
-                probability=None if one.probability is None else rounded(one.probability),
+                probability=None if result.probability is None else rounded(result.probability),
                 context=own.context,
                 id=own.id,
             )
-            for row, (one, own) in enumerate(zip(found, test, strict=True))
+            for row, (result, own) in enumerate(zip(answers, test, strict=True))
         ]
     return ReaderPage(
         name=name,
         approach=model.approach,
         parameters=model.number_of_parameters(),
-        options=float(np.mean([len(one.options) for one in test])) if model.chooses else None,
+        options=float(np.mean([len(question.options) for question in test])) if model.chooses else None,
         threshold=model.threshold,
-        scores=scores_of(exact, f1, np.array([bool(one.answers) for one in test])),
+        scores=scores_of(exact, f1, np.array([bool(question.answers) for question in test])),
         kinds=_kinds(test, exact, f1),
         right=[round(float(value), 6) for value in f1],
     )
@@ -224,7 +224,7 @@ def scores_of(exact: np.ndarray, f1: np.ndarray, answerable: np.ndarray) -> Read
 
 def _kinds(test: Sequence[Question], exact: np.ndarray, f1: np.ndarray) -> list[KindOfQuestion]:
     """By the first word of the question, the most frequent first."""
-    words = [(one.question.split() or [""])[0].lower() for one in test]
+    words = [(question.question.split() or [""])[0].lower() for question in test]
     common = [word for word, _ in Counter(words).most_common(KINDS)]
     kinds = np.array([word if word in common else "other" for word in words])
     return [

@@ -158,10 +158,10 @@ def evaluate_reward(
     Raises:
         InputError: a split has no two responses of different rank that the context has room for.
     """
-    fitting = {split: [one for one in side if _fits(model, one)] for split, side in splits.items()}
-    scores, fitting_rankings = {}, [one for side in fitting.values() for one in side]
+    fitting = {split: [ranking for ranking in side if _fits(model, ranking)] for split, side in splits.items()}
+    scores, fitting_rankings = {}, [ranking for side in fitting.values() for ranking in side]
     for split, rankings in fitting.items():
-        kept = [one for one in rankings if one.pairs()]
+        kept = [ranking for ranking in rankings if ranking.pairs()]
         if not kept:
             raise InputError(
                 f"{split}: no pair of responses with different ranks fits into the context of {model.context} tokens; "
@@ -187,7 +187,7 @@ def _work(model: RewardModel, rankings: Sequence[Ranking], optimizer: OptimizerN
 
 def dialogues_of(rankings: Sequence[Ranking]) -> list[tuple[Message, ...]]:
     """Each prompt with each of its responses, those of a prompt side by side."""
-    return [(*one.prompt, Message(ASSISTANT, response)) for one in rankings for response in one.responses]
+    return [(*ranking.prompt, Message(ASSISTANT, response)) for ranking in rankings for response in ranking.responses]
 
 
 def _fits(model: RewardModel, ranking: Ranking) -> bool:
@@ -197,24 +197,24 @@ def _fits(model: RewardModel, ranking: Ranking) -> bool:
 
 def rewards_of(model: RewardModel, rankings: Sequence[Ranking]) -> list[np.ndarray]:
     """The rewards (K,) of the responses of each ranking."""
-    ends = np.cumsum([len(one.responses) for one in rankings])[:-1]
+    ends = np.cumsum([len(ranking.responses) for ranking in rankings])[:-1]
     return np.split(model.rewards(dialogues_of(rankings)), ends)
 
 
 def judge_rewards(rewards: Sequence[np.ndarray], rankings: Sequence[Ranking]) -> RewardScores:
     """The figures of rewards (K,) given to the responses of rankings, each of which has a pair."""
     right, pairs, losses, sure = [], [], [], []
-    for of_responses, one in zip(rewards, rankings, strict=True):
-        better, worse = np.array(one.pairs()).T  # (P,) each
+    for of_responses, ranking in zip(rewards, rankings, strict=True):
+        better, worse = np.array(ranking.pairs()).T  # (P,) each
         differences = of_responses[better] - of_responses[worse]
         right.append(differences > 0)
         pairs.append(len(differences))
         losses.append(float(np.logaddexp(0, -differences).mean()))  # −log σ(Δr)
         sure.append(1 / (1 + np.exp(-np.abs(differences))))  # σ(|Δr|)
-    number = np.array([one.sum() for one in right], dtype=np.float64)
+    number = np.array([parts.sum() for parts in right], dtype=np.float64)
     whole = np.array(pairs, dtype=np.float64)
     bins = reliability(np.concatenate(sure), np.concatenate(right))
-    kinds = np.array([one.kind for one in rankings])
+    kinds = np.array([ranking.kind for ranking in rankings])
     return RewardScores(
         prompts=len(rankings),
         pairs=int(whole.sum()),

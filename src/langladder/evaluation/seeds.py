@@ -31,8 +31,8 @@ def joined(pages: Sequence[P]) -> P:
     first = pages[0]
     if len(pages) == 1:
         return first
-    found: P = _mean(pages)
-    return found.model_copy(update={"seeds": len(pages), "spread": _spread(pages)})
+    page: P = _mean(pages)
+    return page.model_copy(update={"seeds": len(pages), "spread": _spread(pages)})
 
 
 def uncertainty(values: Sequence[float]) -> float:
@@ -46,13 +46,13 @@ def uncertainty(values: Sequence[float]) -> float:
 
 def _spread(pages: Sequence[Page]) -> dict[str, float]:
     """Name of a metric → e, of all that were measured in every training and are no intervals."""
-    found = {}
+    values_by_name = {}
     for metric in declared(type(pages[0])):
         for key in metric.keys(pages[0]):
             values = [metric.read(page, key) for page in pages]
             if not metric.interval and all(isinstance(value, float) and isfinite(value) for value in values):
-                found[metric.logged_as(key)] = round(uncertainty(values), DIGITS)
-    return found
+                values_by_name[metric.logged_as(key)] = round(uncertainty(values), DIGITS)
+    return values_by_name
 
 
 def _mean(models: Sequence[M]) -> M:
@@ -63,23 +63,23 @@ def _mean(models: Sequence[M]) -> M:
     for name, (_, metadata) in attributes(type(first)).items():
         if name not in type(first).model_fields:
             continue
-        values = [getattr(one, name) for one in models]
+        values = [getattr(model, name) for model in models]
         stem = name.removesuffix("_low").removesuffix("_high")
         if any(value is None for value in values):
             continue
         if stem != name and hasattr(first, f"{stem}_low"):  # bleu, bleu_low, bleu_high
-            ends = [(getattr(one, f"{stem}_low"), getattr(one, f"{stem}_high")) for one in models]
-            update[name] = _wider([getattr(one, stem) for one in models], ends)[name.endswith("_high")]
+            ends = [(getattr(model, f"{stem}_low"), getattr(model, f"{stem}_high")) for model in models]
+            update[name] = _wider([getattr(model, stem) for model in models], ends)[name.endswith("_high")]
         elif all(isinstance(value, float) for value in values):
             update[name], centre = round(fmean(values), DIGITS), name
         elif name.endswith("interval") and centre:
-            centres = [getattr(one, centre) for one in models]
+            centres = [getattr(model, centre) for model in models]
             update[name] = values[0] if None in centres else _wider(centres, values)
         elif isinstance(values[0], Page):
             update[name] = joined(values)
         elif isinstance(values[0], BaseModel):
             update[name] = _mean(values)
-        elif any(isinstance(one, Metrics) for one in metadata):
+        elif any(isinstance(annotation, Metrics) for annotation in metadata):
             update[name] = _each(values)
     return first.model_copy(update=update)
 
@@ -87,8 +87,8 @@ def _mean(models: Sequence[M]) -> M:
 def _each(values: Sequence[Any]) -> Any:
     """Means of scores by split, or of a list of named ones."""
     if isinstance(values[0], dict):
-        return {key: _mean([one[key] for one in values if key in one]) for key in values[0]}
-    same = all(len(one) == len(values[0]) for one in values)
+        return {key: _mean([value[key] for value in values if key in value]) for key in values[0]}
+    same = all(len(value) == len(values[0]) for value in values)
     return [_mean(several) for several in zip(*values, strict=True)] if same else values[0]
 
 

@@ -102,11 +102,11 @@ def spearman_interval(first: np.ndarray, second: np.ndarray, resamples: int = RE
     if len(first) < 3:
         return None
     rng = np.random.default_rng(SEED)
-    found = []
+    correlations = []
     for part in np.array_split(np.arange(resamples), max(1, resamples * len(first) // 200_000)):  # bounds the memory
         drawn = rng.integers(0, len(first), (len(part), len(first)))  # (R, P)
-        found.append(_correlations(rankdata(first[drawn], axis=1), rankdata(second[drawn], axis=1)))
-    values = np.concatenate(found)
+        correlations.append(_correlations(rankdata(first[drawn], axis=1), rankdata(second[drawn], axis=1)))
+    values = np.concatenate(correlations)
     values = values[np.isfinite(values)]
     if len(values) == 0:
         return None

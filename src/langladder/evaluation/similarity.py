@@ -115,13 +115,13 @@ def evaluate_similarity(
             if fold(first) in rows and fold(second) in rows
         ]
         first, second = (np.array([pair[side] for pair in known], dtype=np.int64) for side in (0, 1))
-        found, judgements = pair_scores(vectors, first, second, measure), np.array([score for *_, score in known])
-        correlation = spearman(found, judgements)
+        scores, judgements = pair_scores(vectors, first, second, measure), np.array([score for *_, score in known])
+        correlation = spearman(scores, judgements)
         sets.append(
             SimilaritySet(
                 name=file.name.removesuffix(".gz").rpartition(".")[0] or file.name,
                 spearman=correlation,
-                interval=None if correlation is None else spearman_interval(found, judgements),
+                interval=None if correlation is None else spearman_interval(scores, judgements),
                 pairs=len(pairs),
                 covered=len(known),
                 coverage=round(len(known) / len(pairs), 6),

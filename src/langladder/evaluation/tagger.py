@@ -272,13 +272,13 @@ def evaluate_tagger(
     if not test:
         raise InputError("tagging: no test sentence; see the report of the stage `clean`")
     gold = tag_ids(test, model.tags)  # (W,)
-    sentences, lengths = [one.words for one in test], np.array([len(one.words) for one in test])
+    sentences, lengths = [sentence.words for sentence in test], np.array([len(sentence.words) for sentence in test])
     tagged, each, unseen = _answers(model, test, known, folds)
     predicted = tag_ids([Tagged(words, tuple(tags)) for words, tags in zip(sentences, tagged, strict=True)], model.tags)
     log_probs = np.concatenate(each)  # (W, K)
     words = np.arange(len(gold))
     right, sure = predicted == gold, np.exp(log_probs[words, predicted])
-    unknown = np.array([new for one in unseen for new in one])
+    unknown = np.array([new for word in unseen for new in word])
     rights, unknowns, both = (_by_sentence(part, lengths) for part in (right, unknown, right & unknown))
     if table is not None:
         table += _word_rows(model.tags, test, gold, predicted, log_probs, unknown)
@@ -286,7 +286,7 @@ def evaluate_tagger(
     matrix = confusion(gold, predicted, len(model.tags))
     labels, bins = per_label(matrix, model.tags), reliability(sure, right)
     entities = _entities(model.tags, test, tagged)
-    ceilings = [ceiling for one in test for ceiling in one.ceilings or ()]
+    ceilings = [ceiling for sentence in test for ceiling in sentence.ceilings or ()]
 
     def of_fold(rows: np.ndarray) -> tuple[float, float]:
         own = np.isin(np.repeat(np.arange(len(test)), lengths), rows)  # (W,)
@@ -331,14 +331,14 @@ def _answers(
 ) -> tuple[list[list[str]], list[np.ndarray], list[list[bool]]]:
     """For each sentence: its tags, log P(tag), (T, K), and the unknown words; from the model, or from its fold's
     model."""
-    sentences = [one.words for one in test]
+    sentences = [sentence.words for sentence in test]
     if folds is None:
-        unseen = [[word not in known for word in one] for one in sentences]
+        unseen = [[word not in known for word in sentence] for sentence in sentences]
         return model.tag(sentences), model.log_probs(sentences), unseen
     return (
-        folds.answers(sentences, lambda one, some: one.tag(some)),
-        folds.answers(sentences, lambda one, some: one.log_probs(some)),
-        [[word not in folds.of(row)[1] for word in one] for row, one in enumerate(sentences)],
+        folds.answers(sentences, lambda model, some: model.tag(some)),
+        folds.answers(sentences, lambda model, some: model.log_probs(some)),
+        [[word not in folds.of(row)[1] for word in sentence] for row, sentence in enumerate(sentences)],
     )
 
 
@@ -351,7 +351,7 @@ def _word_rows(
     unknown: np.ndarray,
 ) -> list[Prediction]:
     """One row per word: ids (W,) each, log P(tag) (W, K), whether it is unknown (W,)."""
-    words = ((item, one.id, word) for item, one in enumerate(sentences) for word in one.words)
+    words = ((item, sentence.id, word) for item, sentence in enumerate(sentences) for word in sentence.words)
     return [
         Prediction(
             item=item,
@@ -370,8 +370,8 @@ def _word_rows(
 
 def _by_sentence(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Sums over each sentence: (W,) and (S,) → (S,) int64."""
-    found: np.ndarray = np.add.reduceat(values.astype(np.int64), np.cumsum(lengths) - lengths)
-    return found
+    counts: np.ndarray = np.add.reduceat(values.astype(np.int64), np.cumsum(lengths) - lengths)
+    return counts
 
 
 class EntityFigures(TypedDict, total=False):
@@ -394,17 +394,17 @@ def _entities(
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support as scored
 
     gold = [list(sentence.tags or ()) for sentence in test]
-    found = [list(row) for row in predicted]
-    rows = [(set(phrases_of(tags)), set(phrases_of(row))) for tags, row in zip(gold, found, strict=True)]
+    lists = [list(row) for row in predicted]
+    rows = [(set(phrases_of(tags)), set(phrases_of(row))) for tags, row in zip(gold, lists, strict=True)]
     kinds = sorted({phrase.kind for right, predicted in rows for phrase in right | predicted})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a kind that is never predicted has no precision: 0
-        precision, recall, f1, _ = scored(gold, found, average="micro")
-        each = [part.tolist() for part in scored(gold, found, average=None)]
+        precision, recall, f1, _ = scored(gold, lists, average="micro")
+        each = [part.tolist() for part in scored(gold, lists, average=None)]
     # F₁ = 2 Σ |right ∩ predicted| / Σ (|right| + |predicted|), over sentences that are drawn anew
     twice = np.array([2 * len(right & predicted) for right, predicted in rows])  # (S,)
     interval = ratio_interval(twice, np.array([len(right) + len(predicted) for right, predicted in rows]))
-    invalid = sum(bool(bad_steps(row, scheme)) for row in found)
+    invalid = sum(bool(bad_steps(row, scheme)) for row in lists)
     counts = [sum(phrase.kind == kind for _, predicted in rows for phrase in predicted) for kind in kinds]
     table = [
         LabelScores(label=kind, support=int(n), said=count, precision=round(p, 6), recall=round(r, 6), f1=round(f, 6))
@@ -424,7 +424,7 @@ def _examples(
     test: Sequence[Tagged], predicted: Sequence[Sequence[str]], facts: Sequence[np.ndarray]
 ) -> list[list[TaggedWord]]:
     """The first sentences with mistakes, up to two thirds, then the first without."""
-    short = [row for row, one in enumerate(test) if len(one.words) <= LONGEST]
+    short = [row for row, sentence in enumerate(test) if len(sentence.words) <= LONGEST]
     wrong = [row for row in short if list(predicted[row]) != list(test[row].tags or ())]
     chosen = wrong[: 2 * EXAMPLES // 3]
     chosen += [row for row in short if row not in set(wrong)][: EXAMPLES - len(chosen)]

@@ -53,7 +53,7 @@ def tournament(rewards: Sequence[Sequence[float]], resamples: int = RESAMPLES) -
     Raises:
         InputError: fewer than two rungs, or not the same number of prompts, one at least, for each.
     """
-    K, lengths = len(rewards), {len(one) for one in rewards}
+    K, lengths = len(rewards), {len(reward) for reward in rewards}
     if K < 2 or len(lengths) != 1 or not max(lengths):
         raise InputError(
             f"{K} rungs with {sorted(lengths)} rewards; a comparison needs two or more rungs with one reward per prompt"

@@ -138,8 +138,8 @@ def evaluate_transcripts(
     name: str, model: Recognizer, test: Sequence[Utterance], config: TranscriptionConfig
 ) -> TranscriptPage:
     """Recognise test utterances greedily and by beam search; deterministic. name: of the rung."""
-    reading, spoken = _read(model, test, config), [one.text for one in test]
-    texts = {search: [one.text for one in found] for search, found in reading.found.items()}
+    reading, spoken = _read(model, test, config), [utterance.text for utterance in test]
+    texts = {search: [result.text for result in results] for search, results in reading.found.items()}
     scores = {search: _scores(several, spoken, reading.log_prob) for search, several in texts.items()}
     return TranscriptPage(
         name=name,
@@ -171,21 +171,23 @@ def _read_frames(model: CTCRecognizer, utterances: Sequence[Utterance], config: 
     """With CTC: by its probabilities of the labels at each frame."""
     frames = posteriors(model, utterances)
     best = {
-        "greedy": [greedy(one) for one in frames],
-        "beam": [prefix_beam_search(one, config.width, config.cutoff)[0] for one in frames],
+        "greedy": [greedy(frame) for frame in frames],
+        "beam": [prefix_beam_search(frame, config.width, config.cutoff)[0] for frame in frames],
     }
-    found = {search: [Found(decode(one.labels), one.log_prob) for one in several] for search, several in best.items()}
-    return Reading(found, lambda i, text: labelling_log_prob(frames[i], encode(text)), lambda i: _by_frame(frames[i]))
+    results = {
+        search: [Found(decode(beam.labels), beam.log_prob) for beam in several] for search, several in best.items()
+    }
+    return Reading(results, lambda i, text: labelling_log_prob(frames[i], encode(text)), lambda i: _by_frame(frames[i]))
 
 
 @torch.no_grad()
 def posteriors(model: CTCRecognizer, utterances: Sequence[Utterance]) -> list[np.ndarray]:
     """log y of each utterance: (T, A + 1) float64, in the order given."""
-    found: dict[int, np.ndarray] = {}
+    results: dict[int, np.ndarray] = {}
     for rows, batch in _batches(utterances):
         log_probs = model(batch.frames, batch.lengths).double().numpy()  # (B, T, A + 1)
-        found |= {i: row[: len(utterances[i].frames)] for i, row in zip(rows, log_probs, strict=True)}
-    return [found[i] for i in range(len(utterances))]
+        results |= {i: row[: len(utterances[i].frames)] for i, row in zip(rows, log_probs, strict=True)}
+    return [results[i] for i in range(len(utterances))]
 
 
 def _batches(utterances: Sequence[Utterance]) -> Iterator[tuple[list[int], SpeechBatch]]:
@@ -224,11 +226,11 @@ def _read_attentively(
         attention = best["beam"][i].attention
         return {"attention": np.asarray(attention).round(3).tolist()}  # (U + 1, S)
 
-    found = {
+    result = {
         search: [Found(_text(results[i].tokens), results[i].log_prob) for i in range(len(utterances))]
         for search, results in best.items()
     }
-    return Reading(found, log_prob, inside)
+    return Reading(result, log_prob, inside)
 
 
 def _text(ids: Sequence[int]) -> str:

@@ -120,7 +120,7 @@ def reference_log_probs(
 
 def find_search_errors(
     outputs: Sequence[str],
-    found: Sequence[Hypothesis],
+    hypotheses: Sequence[Hypothesis],
     sentences: Sequence[Sentence],
     log_probs: np.ndarray,
     config: BeamConfig,
@@ -131,7 +131,7 @@ def find_search_errors(
         log_probs: (N,) of the references, from `reference_log_probs`.
     """
     wrong = search = 0
-    for output, hypothesis, sentence, log_prob in zip(outputs, found, sentences, log_probs.tolist(), strict=True):
+    for output, hypothesis, sentence, log_prob in zip(outputs, hypotheses, sentences, log_probs.tolist(), strict=True):
         if output == sentence.reference:
             continue
         wrong += 1
@@ -163,12 +163,12 @@ def by_width(
     for width in tracked(widths, "searching with other widths", unit="widths"):
         settings = BeamConfig.model_validate(config.model_dump() | {"width": width, "groups": 1, "n_best": 1})
         start = time.perf_counter()
-        found = [hypotheses[0] for hypotheses in translate(model, [s.source for s in sentences], settings)]
+        translations = [hypotheses[0] for hypotheses in translate(model, [s.source for s in sentences], settings)]
         seconds = time.perf_counter() - start
-        outputs = [tokenizer.decode(hypothesis.tokens) for hypothesis in found]
-        errors = find_search_errors(outputs, found, sentences, log_probs, settings)
+        outputs = [tokenizer.decode(hypothesis.tokens) for hypothesis in translations]
+        errors = find_search_errors(outputs, translations, sentences, log_probs, settings)
         bleu = corpus_bleu(outputs, references, scoring)
-        mean = float(np.mean([hypothesis.score for hypothesis in found]))
+        mean = float(np.mean([hypothesis.score for hypothesis in translations]))
         results.append(WidthResult(width=width, bleu=bleu, mean_score=mean, errors=errors, seconds=seconds))
     return results
 
@@ -266,8 +266,10 @@ def evaluate_translator(
         widths: beam widths to compare, on at most `width_sentences` of the sentences.
         table: where it is given, the translation of each sentence is added to it; its loss is that of the reference.
     """
-    found = [hypotheses[0] for hypotheses in translate(model, [sentence.source for sentence in sentences], config)]
-    outputs = [tokenizers[1].decode(hypothesis.tokens) for hypothesis in found]
+    translations = [
+        hypotheses[0] for hypotheses in translate(model, [sentence.source for sentence in sentences], config)
+    ]
+    outputs = [tokenizers[1].decode(hypothesis.tokens) for hypothesis in translations]
     references = [[sentence.reference] for sentence in sentences]
     bleu = bleu or BleuConfig()
     log_probs = reference_log_probs(model, [(sentence.source, sentence.target) for sentence in sentences])
@@ -284,7 +286,7 @@ def evaluate_translator(
                 loss=rounded(-log_probs[row]),
                 unknown=" ".join(_unknown(sentence, tokenizers[0])),
             )
-            for row, (sentence, output, hypothesis) in enumerate(zip(sentences, outputs, found, strict=True))
+            for row, (sentence, output, hypothesis) in enumerate(zip(sentences, outputs, translations, strict=True))
         ]
     words = np.array([len(split(sentence.text)) for sentence in sentences])
     chosen = _examples(words)
@@ -295,10 +297,12 @@ def evaluate_translator(
         approach=model.approach,
         parameters=model.number_of_parameters(),
         scores=score_translations(outputs, references, bleu),
-        search_errors=find_search_errors(outputs, found, sentences, log_probs, config),
+        search_errors=find_search_errors(outputs, translations, sentences, log_probs, config),
         by_width=by_width(model, evenly(sentences, width_sentences), tokenizers[1], config, widths, bleu),
         by_length=bleu_by_length(words, outputs, references, bleu),
-        examples=[_example(sentences[i], found[i], best, tokenizers) for i, best in zip(chosen, lists, strict=True)],
+        examples=[
+            _example(sentences[i], translations[i], best, tokenizers) for i, best in zip(chosen, lists, strict=True)
+        ],
         outputs=outputs,
     )
 
@@ -317,15 +321,15 @@ def evenly(sentences: Sequence[Sentence], count: int) -> list[Sentence]:
 
 
 def _example(
-    sentence: Sentence, found: Hypothesis, best: list[Hypothesis], tokenizers: tuple[Tokenizer, Tokenizer]
+    sentence: Sentence, hypothesis: Hypothesis, best: list[Hypothesis], tokenizers: tuple[Tokenizer, Tokenizer]
 ) -> Translation:
-    attention = found.attention
+    attention = hypothesis.attention
     return Translation(
         source=sentence.text,
         reference=sentence.reference,
-        output=tokenizers[1].decode(found.tokens),
+        output=tokenizers[1].decode(hypothesis.tokens),
         source_tokens=[*pieces(tokenizers[0], sentence.source[:-1]), "<eos>"],
-        output_tokens=[*pieces(tokenizers[1], found.tokens), "<eos>"],
+        output_tokens=[*pieces(tokenizers[1], hypothesis.tokens), "<eos>"],
         attention=None if attention is None else attention.astype(np.float64).round(3).tolist(),
         n_best=[
             Candidate(

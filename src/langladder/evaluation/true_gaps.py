@@ -105,8 +105,8 @@ def is_microworld(documents: Sequence[Sequence[str]], log_probs: Sequence[float 
     """
     known = [p for p in log_probs[: len(documents[0])][:SURE] if p is not None] if documents else []
     reading = world().read(line.split() for line in documents[0][:SURE]) if known else None
-    found = [math.fsum(line) for line in reading.log_probs] if reading else []
-    return len(found) == len(known) > 0 and all(abs(a - b) < 1e-6 for a, b in zip(found, known, strict=True))
+    scores = [math.fsum(line) for line in reading.log_probs] if reading else []
+    return len(scores) == len(known) > 0 and all(abs(a - b) < 1e-6 for a, b in zip(scores, known, strict=True))
 
 
 def hidden_words(
@@ -124,13 +124,13 @@ def hidden_words(
     """
     where = [(document, line) for document in documents for line in range(len(document))]
     chosen = np.linspace(0, len(where) - 1, min(count, len(where))).astype(np.int64)
-    random, found = generator(POSITION_SEED), []
+    random, gaps = generator(POSITION_SEED), []
     for number in tracked(chosen.tolist(), "what could stand in gaps", unit="words"):
         document, line = where[number]
-        one = _hide(tokenizer, document, line, random)
-        if one is not None and len(one.ids) <= room:
-            found.append(_among_lines(one, [tokenizer.encode(other) for other in document], line, room, most_lines))
-    return found
+        gap = _hide(tokenizer, document, line, random)
+        if gap is not None and len(gap.ids) <= room:
+            gaps.append(_among_lines(gap, [tokenizer.encode(other) for other in document], line, room, most_lines))
+    return gaps
 
 
 def _hide(tokenizer: Tokenizer, document: Sequence[str], line: int, random: np.random.Generator) -> HiddenWord | None:
@@ -141,7 +141,7 @@ def _hide(tokenizer: Tokenizer, document: Sequence[str], line: int, random: np.r
     if not single or np.concatenate(pieces).tolist() != ids.tolist():
         return None
     position = single[int(random.integers(len(single)))]
-    possible = world().hidden_word([one.split() for one in document], line, position)
+    possible = world().hidden_word([line.split() for line in document], line, position)
     first = position == 0
     cut = tokenizer.encode_lines(list(possible)) if first else word_pieces(tokenizer, list(possible))
     tokens = {word: int(piece[0]) for word, piece in zip(possible, cut, strict=True) if len(piece) == 1}
@@ -152,14 +152,14 @@ def _hide(tokenizer: Tokenizer, document: Sequence[str], line: int, random: np.r
     return HiddenWord(words, position, ids, sum(len(piece) for piece in pieces[:position]), shares, tokens)
 
 
-def _among_lines(one: HiddenWord, lines: Sequence[np.ndarray], line: int, room: int, most: int | None) -> HiddenWord:
+def _among_lines(gap: HiddenWord, lines: Sequence[np.ndarray], line: int, room: int, most: int | None) -> HiddenWord:
     """The hidden word in a row of as many lines of its document as fit, those before and after it in turn.
 
     Args:
         lines: tokens of each line of the document. line: whose word is hidden.
     """
     first = last = line
-    length = len(one.ids)
+    length = len(gap.ids)
     for step in range(1, 2 * len(lines)):
         other = first - 1 if step % 2 else last + 1
         fits = 0 <= other < len(lines) and length + 1 + len(lines[other]) <= room
@@ -167,7 +167,7 @@ def _among_lines(one: HiddenWord, lines: Sequence[np.ndarray], line: int, room: 
             first, last, length = min(first, other), max(last, other), length + 1 + len(lines[other])
     row = [part for number in range(first, last + 1) for part in ([EOS], lines[number])][1:]
     before = sum(len(part) + 1 for part in lines[first:line])
-    return one._replace(ids=np.concatenate(row).astype(np.int32), token=before + one.token)
+    return gap._replace(ids=np.concatenate(row).astype(np.int32), token=before + gap.token)
 
 
 def _pieces(tokenizer: Tokenizer, words: list[str]) -> list[np.ndarray]:
@@ -177,16 +177,16 @@ def _pieces(tokenizer: Tokenizer, words: list[str]) -> list[np.ndarray]:
 
 def gap_log_probs(model: BERT, hidden: Sequence[HiddenWord], batch_size: int = 64) -> torch.Tensor:
     """What the model says of each gap: log P (N, V)."""
-    found = []
+    rows = []
     for start in range(0, len(hidden), batch_size):
         part = hidden[start : start + batch_size]
-        tokens = padded([model.framed(one.ids)[0] for one in part])
-        positions = torch.tensor([row * tokens.shape[1] + one.token + 1 for row, one in enumerate(part)])
+        tokens = padded([model.framed(gap.ids)[0] for gap in part])
+        positions = torch.tensor([row * tokens.shape[1] + gap.token + 1 for row, gap in enumerate(part)])
         targets = tokens.flatten()[positions]
         tokens.view(-1)[positions] = model.mask
         none = torch.zeros(0, dtype=torch.int64)
-        found.append(model.masked_log_probs(Masked(tokens, torch.zeros_like(tokens), positions, targets, none)))
-    return torch.cat(found)
+        rows.append(model.masked_log_probs(Masked(tokens, torch.zeros_like(tokens), positions, targets, none)))
+    return torch.cat(rows)
 
 
 def true_scores(hidden: Sequence[HiddenWord], log_probs: torch.Tensor) -> TrueScores | None:
@@ -194,12 +194,12 @@ def true_scores(hidden: Sequence[HiddenWord], log_probs: torch.Tensor) -> TrueSc
     if not hidden:
         return None
     model = truth = divergence = 0.0
-    for one, row in zip(hidden, log_probs.double(), strict=True):
-        word = one.words[one.position]
-        model -= float(row[one.tokens[word]])
-        truth -= math.log(one.truth[word])
+    for gap, row in zip(hidden, log_probs.double(), strict=True):
+        word = gap.words[gap.position]
+        model -= float(row[gap.tokens[word]])
+        truth -= math.log(gap.truth[word])
         # KL(p ‖ q) = Σ_w p(w) (log p(w) − log q(w))
-        divergence += sum(p * (math.log(p) - float(row[one.tokens[w]])) for w, p in one.truth.items())
+        divergence += sum(p * (math.log(p) - float(row[gap.tokens[w]])) for w, p in gap.truth.items())
     n = len(hidden)
     return TrueScores(
         words=n,

@@ -38,7 +38,7 @@ class WordVectorsScores(Measured):
     analogy: Annotated[Analogies | None, Metrics()] = None
     similarity: Annotated[list[SimilaritySet], Metrics()] = Field(default_factory=list)
     clusters: Annotated[Clusters | None, Metrics()] = None
-    bias: Annotated[BiasShift | None, Metrics()] = Field(default=None, exclude_if=lambda one: one is None)
+    bias: Annotated[BiasShift | None, Metrics()] = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Neighbours(Measured):
@@ -121,8 +121,8 @@ def evaluate_word_vectors(
             bias=vectors.about.get("bias"),
         ),
         neighbours=[
-            Neighbours(word=word, nearest=[(other, round(cosine, 4)) for other, cosine in found])
-            for word, found in near.items()
+            Neighbours(word=word, nearest=[(other, round(cosine, 4)) for other, cosine in result])
+            for word, result in near.items()
         ],
         map=_map(vectors, analogies),
     )
@@ -149,8 +149,8 @@ def _spread(vectors: WordVectors, count: int) -> list[str]:
 
 def _map(vectors: WordVectors, analogies: Path | None) -> list[MapPoint]:
     chosen = _questioned(vectors, analogies) or dict.fromkeys(vectors.words[: 2 * GROUPS * PAIRS], "frequent words")
-    found = word_map(vectors, list(chosen))
-    points = zip(found.words, found.points.tolist(), strict=True)
+    placed = word_map(vectors, list(chosen))
+    points = zip(placed.words, placed.points.tolist(), strict=True)
     return [
         MapPoint(word=word, x=round(x, 4) + 0.0, y=round(y, 4) + 0.0, group=chosen[word]) for word, (x, y) in points
     ]

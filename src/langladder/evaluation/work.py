@@ -37,12 +37,12 @@ def work_of(network: Network, optimizer: OptimizerName | Target, *, rows: int, l
 
 def counted_trial(network: Network, length: int) -> float:
     """Operations of a forward pass over one made-up row, counted; the softmax's gradients are not among them."""
-    found = float(counted(lambda: network.trial_loss(1, length)))
+    operations = float(counted(lambda: network.trial_loss(1, length)))
     head = getattr(network, "head", None)
     if isinstance(head, OutputLayer):  # the loss of a softmax makes both gradients at once, see `nn.output`
         hidden, targets = torch.zeros(length, head.width), torch.zeros(length, dtype=torch.int64)
-        found += 2 * length * head.products() - counted(lambda: head.loss(hidden, targets))
-    return found
+        operations += 2 * length * head.products() - counted(lambda: head.loss(hidden, targets))
+    return operations
 
 
 def counted(run: Callable[[], object]) -> int:

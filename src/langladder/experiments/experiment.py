@@ -138,12 +138,12 @@ class Experiment(ABC, Generic[C]):
         Raises:
             InputError: data is missing or too small.
         """
-        found = self.examine(data, seed=seed, progress=progress)
+        measured = self.examine(data, seed=seed, progress=progress)
         if self.config.effort >= 1:
-            return found
+            return measured
         reason = f"effort {self.config.effort:g}, as at size tiny, is too little training for a verdict"
-        timed = None if found.timed is None else found.timed.model_copy(update=found.timed.untested(reason))
-        return found.model_copy(update={**found.untested(reason), "timed": timed})
+        timed = None if measured.timed is None else measured.timed.model_copy(update=measured.timed.untested(reason))
+        return measured.model_copy(update={**measured.untested(reason), "timed": timed})
 
     @abstractmethod
     def examine(self, data: Data, *, seed: int, progress: Progress) -> Findings:

@@ -182,8 +182,8 @@ def curves(results: Shown) -> list[dict[str, float]]:
                 name = f"{plain}_{len(names)}"
             names.add(name)
             points = zip([float(x) for x in line.x], line.y, strict=True)
-            found: list[dict[str, float]] = [{"step": x, name: y} for x, y in points if y is not None]
-            rows += found if len(found) > 1 else []
+            result: list[dict[str, float]] = [{"step": x, name: y} for x, y in points if y is not None]
+            rows += result if len(result) > 1 else []
     return rows
 
 
@@ -226,8 +226,8 @@ def lines(grid: Grid) -> list[Series]:
 
 
 def _spreads(values: Iterable[Sequence[float]]) -> list[float | None] | None:
-    found = [spread(finite(some)) for some in values]
-    return None if all(one is None for one in found) else found
+    spreads = [spread(finite(some)) for some in values]
+    return None if all(value is None for value in spreads) else spreads
 
 
 def opening(verdict: Verdict) -> str:
@@ -237,23 +237,23 @@ def opening(verdict: Verdict) -> str:
     return "It holds: " if verdict.holds else "It is refuted here: "
 
 
-def opened(verdict: Verdict, found: str) -> Opened:
+def opened(verdict: Verdict, text: str) -> Opened:
     """A verdict, and the sentence with its numbers, which begins with the verdict: `Findings(**opened(verdict, …),
     …)`."""
     rests_on = [
         Compared(
-            what=one.what,
-            mean=rounded(one.mean),
-            low=rounded(one.low),
-            high=rounded(one.high),
-            seeds=one.seeds,
+            what=difference.what,
+            mean=rounded(difference.mean),
+            low=rounded(difference.low),
+            high=rounded(difference.high),
+            seeds=difference.seeds,
             least=by,
         )
-        for one, by in verdict.rests_on
+        for difference, by in verdict.rests_on
     ]
     return {
         "holds": verdict.holds,
         "reason": verdict.reason,
-        "verdict": opening(verdict) + found,
+        "verdict": opening(verdict) + text,
         "rests_on": rests_on,
     }

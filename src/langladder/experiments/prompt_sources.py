@@ -83,12 +83,12 @@ class LabelsSource(Config):
 
     def draw(self, data: Data, count: int, seed: int) -> tuple[list[Drawn], list[Drawn]]:
         """See `split`."""
-        found = []
+        items = []
         for part in ("test", "train"):
-            rows = [_labelled(one._asdict()) for one in data.examples(part)]
+            rows = [_labelled(example._asdict()) for example in data.examples(part)]
             Random(f"{seed} prompts {part}").shuffle(rows)
-            found.append(rows[:count])
-        return found[0], found[1]
+            items.append(rows[:count])
+        return items[0], items[1]
 
 
 class TextSource(Config):
@@ -99,13 +99,13 @@ class TextSource(Config):
 
     def draw(self, data: Data, count: int, seed: int) -> tuple[list[Drawn], list[Drawn]]:
         """See `split`."""
-        found = []
+        items = []
         for part in ("test", "validation"):
             lines = list(dict.fromkeys(data.lines(part)))
             Random(f"{seed} prompts {part}").shuffle(lines)
             cut = (_last_word(line, self.least) for line in lines)
-            found.append([one for one in cut if one is not None][:count])
-        return found[0], found[1]
+            items.append([item for item in cut if item is not None][:count])
+        return items[0], items[1]
 
 
 class FileSource(Config):
@@ -141,10 +141,10 @@ def read_items(path: Path) -> list[Drawn]:
     if not name.endswith((".tsv", ".jsonl")):
         raise InputError(f"{path}: is neither .tsv nor .jsonl (also .gz)")
     lines = [(number, line) for number, line in enumerate(read_lines(path), start=1) if line.strip()]
-    found = list(_from_json(path, lines) if name.endswith(".jsonl") else _from_columns(path, lines))
-    if len(found) < 2:
-        raise InputError(f"{path}: has {len(found)} items; two or more are needed")
-    return found
+    items = list(_from_json(path, lines) if name.endswith(".jsonl") else _from_columns(path, lines))
+    if len(items) < 2:
+        raise InputError(f"{path}: has {len(items)} items; two or more are needed")
+    return items
 
 
 def _from_columns(path: Path, lines: list[tuple[int, str]]) -> Iterator[Drawn]:
@@ -166,14 +166,14 @@ def _from_json(path: Path, lines: list[tuple[int, str]]) -> Iterator[Drawn]:
         if not isinstance(row, dict) or "answer" not in row:
             raise InputError(f'{path}:{number}: not {{"answer": …, and fields}}')
         options = row.pop("options", [])
-        if not isinstance(options, list) or not all(isinstance(one, str) for one in [*options, *row.values()]):
+        if not isinstance(options, list) or not all(isinstance(option, str) for option in [*options, *row.values()]):
             raise InputError(f"{path}:{number}: fields are texts, `options` is a list of texts")
         yield _item(f"{path}:{number}", row | ({"options": OPTIONS.join(options)} if options else {}))
 
 
 def _item(where: str, row: dict[str, str]) -> Drawn:
     answer = row.pop("answer").strip()
-    options = tuple(one.strip() for one in row.pop("options", "").split(OPTIONS) if one.strip())
+    options = tuple(part.strip() for part in row.pop("options", "").split(OPTIONS) if part.strip())
     if not answer or (options and (answer not in options or len(options) < 2)):
         raise InputError(f"{where}: the answer {answer!r} is empty, or none of the options {list(options)}")
     return Drawn({name: " ".join(value.split()) for name, value in row.items()}, answer, options)
@@ -184,12 +184,12 @@ def _item(where: str, row: dict[str, str]) -> Drawn:
 
 def _different(drawn: Iterator[Drawn], count: int) -> list[Drawn]:
     """Twice `count` examples with different fields; fewer if there are no more."""
-    found: dict[tuple[str, ...], Drawn] = {}
-    for one in islice(drawn, TRIES * count):
-        found.setdefault(tuple(one.fields.values()), one)
-        if len(found) == 2 * count:
+    different: dict[tuple[str, ...], Drawn] = {}
+    for item in islice(drawn, TRIES * count):
+        different.setdefault(tuple(item.fields.values()), item)
+        if len(different) == 2 * count:
             break
-    return list(found.values())
+    return list(different.values())
 
 
 def _labelled(row: Mapping[str, Any]) -> Drawn:
@@ -209,9 +209,9 @@ def _agreements(clauses: int, random: Random) -> Iterator[Drawn]:
     """The beginnings of lines, up to a verb whose subject is so many clauses before it."""
     while True:
         for line in world().draw(random):
-            found = probe([line.words])
-            if found and found[2] == clauses:
-                good, bad = (text.split() for text in found[:2])
+            pair = probe([line.words])
+            if pair and pair[2] == clauses:
+                good, bad = (text.split() for text in pair[:2])
                 index = next(index for index, word in enumerate(good) if word != bad[index])
                 options = tuple(sorted((good[index], bad[index])))
                 yield Drawn({"text": " ".join(good[:index])}, good[index], options)
@@ -220,7 +220,7 @@ def _agreements(clauses: int, random: Random) -> Iterator[Drawn]:
 def _analogies(random: Random) -> Iterator[Drawn]:
     for section, (name, first, second) in SECTIONS.items():
         pairs = [(row[first], row[second]) for row in table(name)]
-        questions = [(one, other) for one in pairs for other in pairs if one != other]
+        questions = [(pair, other) for pair in pairs for other in pairs if pair != other]
         for (a, b), (c, d) in random.sample(questions, min(len(questions), 100)):
             yield Drawn({"a": a, "b": b, "c": c}, d, among=section)
 

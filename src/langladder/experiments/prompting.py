@@ -68,16 +68,16 @@ class Prompting(Experiment[PromptTask]):
         """See `Experiment.examine`."""
         config = self.config
         items, examples = self.items(data, seed)
-        found = {}
+        measured = {}
         for name, folder in data.models.items():
             model, tokenizer = LanguageModel.load(folder), Tokenizer.load(folder / "tokenizer.json")
             prompter = Prompter(model, tokenizer, config)
             by_shots = {shots: prompter.measure(items, examples, shots) for shots in config.shots}
             network = not isinstance(model, CountedLanguageModel)
-            found[name] = Asked(model.number_of_parameters(), network, by_shots)
-            accuracies = ", ".join(f"{k}: {_accuracy(one, config.scorings[0]):.0%}" for k, one in by_shots.items())
+            measured[name] = Asked(model.number_of_parameters(), network, by_shots)
+            accuracies = ", ".join(f"{k}: {_accuracy(shots, config.scorings[0]):.0%}" for k, shots in by_shots.items())
             progress(f"{name}, by examples {accuracies}")
-        return findings(config, found, items, {name: data.title_of(name) for name in found})
+        return findings(config, measured, items, {name: data.title_of(name) for name in measured})
 
     def items(self, data: Data, seed: int) -> tuple[list[Item], list[list[Item]]]:
         """The items, and the orders of examples."""
@@ -89,7 +89,7 @@ class Prompting(Experiment[PromptTask]):
 
 
 def findings(
-    config: PromptTask, found: Mapping[str, Asked], items: Sequence[Item], titles: Mapping[str, str]
+    config: PromptTask, measured: Mapping[str, Asked], items: Sequence[Item], titles: Mapping[str, str]
 ) -> Findings:
     """See the module docstring; the verdict and the plots use the first of the scorings."""
     scoring, most = config.scorings[0], config.shots[-1]
@@ -99,41 +99,45 @@ def findings(
     if (best := ceiling(items)) is not None:
         levels["best possible"] = best
     blind = max(levels["chance"], share or 0.0)
-    gains = {name: _gain(one, scoring, most, blind, config.expects) for name, one in found.items()}
-    networks = [Difference(gain, *bounds) for name, (gain, bounds) in gains.items() if found[name].network]
+    gains = {name: _gain(asked_model, scoring, most, blind, config.expects) for name, asked_model in measured.items()}
+    networks = [Difference(gain, *bounds) for name, (gain, bounds) in gains.items() if measured[name].network]
     verdict = every(gain.exceeds(config.margin) for gain in networks) if networks else Verdict(None, "needs a network")
     what = f"{most} examples against none" if config.expects == "examples help" else "above a blind guess"
     text = ", ".join(
-        f"{titles[name]} {_accuracy(found[name].by_shots[most], scoring):.0%} ({100 * gain:+.0f} points, "
+        f"{titles[name]} {_accuracy(measured[name].by_shots[most], scoring):.0%} ({100 * gain:+.0f} points, "
         f"{100 * low:+.0f} to {100 * high:+.0f})"
         for name, (gain, (low, high)) in gains.items()
     )
-    short = {name: one.by_shots[most].used for name, one in found.items() if one.by_shots[most].used < most}
+    short = {
+        name: asked_model.by_shots[most].used
+        for name, asked_model in measured.items()
+        if asked_model.by_shots[most].used < most
+    }
     if short:
         text += "; " + ", ".join(f"{titles[name]}'s context holds {used:.1f} of {most}" for name, used in short.items())
-    others = [f"accuracy, {SCORINGS.get(one, one)}" for one in config.scorings[1:]]
+    others = [f"accuracy, {SCORINGS.get(scoring, scoring)}" for scoring in config.scorings[1:]]
     return Findings(
         **opened(verdict, f"{what}, {len(items)} items: {text}; a blind guess gets {blind:.0%}."),
         columns=["model", "parameters", "examples", "in the prompt", "accuracy", "95 % from", "to", *others],
         rows=[
-            [titles[name], float(one.parameters), float(k), *_row(shots, config.scorings)]
-            for name, one in found.items()
-            for k, shots in one.by_shots.items()
+            [titles[name], float(asked_model.parameters), float(k), *_row(shots, config.scorings)]
+            for name, asked_model in measured.items()
+            for k, shots in asked_model.by_shots.items()
         ],
-        plots=_plots(config, found, titles, levels),
+        plots=_plots(config, measured, titles, levels),
         figures={
             figure(name, f"{k} shots"): _accuracy(shots, scoring)
-            for name, one in found.items()
-            for k, shots in one.by_shots.items()
+            for name, asked_model in measured.items()
+            for k, shots in asked_model.by_shots.items()
         },
     )
 
 
-def _gain(one: Asked, scoring: str, most: int, blind: float, expects: str) -> tuple[float, tuple[float, float]]:
+def _gain(asked_model: Asked, scoring: str, most: int, blind: float, expects: str) -> tuple[float, tuple[float, float]]:
     """The gain with the most examples, over none or over a blind guess, and its 95 % interval."""
-    right = one.by_shots[most].right[scoring]  # (S, N)
+    right = asked_model.by_shots[most].right[scoring]  # (S, N)
     if expects == "examples help":
-        difference = right - one.by_shots[0].right[scoring]
+        difference = right - asked_model.by_shots[0].right[scoring]
         return float(difference.mean()), crossed_interval(difference)
     low, high = crossed_share_interval(right)  # has a width where all are right, too
     return float(right.mean()) - blind, (low - blind, high - blind)
@@ -146,21 +150,21 @@ def _accuracy(shots: Shots, scoring: str) -> float:
 def _row(shots: Shots, scorings: Sequence[str]) -> list[str | float | None]:
     low, high = crossed_share_interval(shots.right[scorings[0]])
     figures = [shots.used, _accuracy(shots, scorings[0]), low, high]
-    return [rounded(value) for value in [*figures, *(_accuracy(shots, one) for one in scorings[1:])]]
+    return [rounded(value) for value in [*figures, *(_accuracy(shots, scoring) for scoring in scorings[1:])]]
 
 
 def _plots(
-    config: PromptTask, found: Mapping[str, Asked], titles: Mapping[str, str], levels: dict[str, float]
+    config: PromptTask, measured: Mapping[str, Asked], titles: Mapping[str, str], levels: dict[str, float]
 ) -> list[Plot]:
     scoring = config.scorings[0]
     by_examples = [
         series(
             titles[name],
-            [float(k) for k in one.by_shots],
-            [_accuracy(shots, scoring) for shots in one.by_shots.values()],
-            [_half(shots, scoring) for shots in one.by_shots.values()],
+            [float(k) for k in asked_model.by_shots],
+            [_accuracy(shots, scoring) for shots in asked_model.by_shots.values()],
+            [_half(shots, scoring) for shots in asked_model.by_shots.values()],
         )
-        for name, one in found.items()
+        for name, asked_model in measured.items()
     ]
     plots = [
         Plot(
@@ -171,13 +175,16 @@ def _plots(
             series=by_examples,
         )
     ]
-    networks = sorted((one for one in found.values() if one.network), key=lambda one: one.parameters)
-    if len({one.parameters for one in networks}) > 1:
+    networks = sorted(
+        (asked_model for asked_model in measured.values() if asked_model.network),
+        key=lambda asked_model: asked_model.parameters,
+    )
+    if len({network.parameters for network in networks}) > 1:
         by_size = [
             series(
                 f"{k} examples",
-                [float(one.parameters) for one in networks],
-                [_accuracy(one.by_shots[k], scoring) for one in networks],
+                [float(network.parameters) for network in networks],
+                [_accuracy(network.by_shots[k], scoring) for network in networks],
             )
             for k in config.shots
         ]
@@ -217,36 +224,38 @@ def items_of(
     form_fields.context(drawn[0].fields), form_fields.whole(drawn[0].fields, "")
     random = Random(f"{seed} options")
     if form.verbalisers:
-        return [_labelled(one, form.verbalisers) for one in drawn], [_labelled(one, form.verbalisers) for one in pool]
+        return [_labelled(item, form.verbalisers) for item in drawn], [
+            _labelled(item, form.verbalisers) for item in pool
+        ]
     others = _answers([*drawn, *pool])
     return (
-        [_open(one, others[one.among], options, random) for one in drawn],
-        [_open(one, others[one.among], options, random) for one in pool],
+        [_open(item, others[item.among], options, random) for item in drawn],
+        [_open(item, others[item.among], options, random) for item in pool],
     )
 
 
-def _labelled(one: Drawn, words: Mapping[str, str]) -> Item:
-    if one.answer not in words:
+def _labelled(drawn: Drawn, words: Mapping[str, str]) -> Item:
+    if drawn.answer not in words:
         raise InputError(
-            f"verbalisers: no words for {one.answer!r}, the label of {next(iter(one.fields.values()), '')[:60]!r}; "
+            f"verbalisers: no words for {drawn.answer!r}, the label of {next(iter(drawn.fields.values()), '')[:60]!r}; "
             f"there are words for {', '.join(words)}"
         )
-    return Item(one.fields, tuple(words.values()), list(words).index(one.answer), one.ceiling)
+    return Item(drawn.fields, tuple(words.values()), list(words).index(drawn.answer), drawn.ceiling)
 
 
 def _answers(drawn: Sequence[Drawn]) -> dict[str, list[str]]:
     """Sort → the distinct answers of that sort."""
-    found: dict[str, dict[str, None]] = {}
-    for one in drawn:
-        found.setdefault(one.among, {})[one.answer] = None
-    return {among: list(answers) for among, answers in found.items()}
+    results: dict[str, dict[str, None]] = {}
+    for item in drawn:
+        results.setdefault(item.among, {})[item.answer] = None
+    return {among: list(answers) for among, answers in results.items()}
 
 
-def _open(one: Drawn, others: Sequence[str], count: int, random: Random) -> Item:
-    if one.options:
-        return Item(one.fields, one.options, one.options.index(one.answer), one.ceiling)
-    wrong = [other for other in others if other != one.answer]
+def _open(drawn: Drawn, others: Sequence[str], count: int, random: Random) -> Item:
+    if drawn.options:
+        return Item(drawn.fields, drawn.options, drawn.options.index(drawn.answer), drawn.ceiling)
+    wrong = [other for other in others if other != drawn.answer]
     if not wrong:
-        raise InputError(f"prompt: {one.answer!r} is the only answer; add options, or verbalisers")
-    options = sorted([one.answer, *random.sample(wrong, min(len(wrong), count - 1))])
-    return Item(one.fields, tuple(options), options.index(one.answer), one.ceiling)
+        raise InputError(f"prompt: {drawn.answer!r} is the only answer; add options, or verbalisers")
+    options = sorted([drawn.answer, *random.sample(wrong, min(len(wrong), count - 1))])
+    return Item(drawn.fields, tuple(options), options.index(drawn.answer), drawn.ceiling)

@@ -59,13 +59,13 @@ def some(verdicts: Iterable[Verdict]) -> Verdict:
     return _joined(list(verdicts), decisive=True)
 
 
-def _joined(found: list[Verdict], *, decisive: bool) -> Verdict:
+def _joined(verdicts: list[Verdict], *, decisive: bool) -> Verdict:
     """`decisive` if one of the verdicts is `decisive`; else not tested, with the reasons of those not tested; else the
     opposite."""
-    rests_on = tuple(judged for one in found for judged in one.rests_on)
-    if any(one.holds is decisive for one in found):
+    rests_on = tuple(judged for verdict in verdicts for judged in verdict.rests_on)
+    if any(verdict.holds is decisive for verdict in verdicts):
         return Verdict(decisive, "", rests_on)
-    reasons = list(dict.fromkeys(one.reason for one in found if one.holds is None))
+    reasons = list(dict.fromkeys(verdict.reason for verdict in verdicts if verdict.holds is None))
     return Verdict(None if reasons else not decisive, "; ".join(reasons), rests_on)
 
 
@@ -169,9 +169,9 @@ def from_best(others: Iterable[Difference]) -> Difference:
     Args:
         others: the difference to each of the others, with intervals that hold together; see the module docstring.
     """
-    found = list(others)
-    nearest = min(found, key=lambda one: one.mean)
-    return nearest._replace(low=min(one.low for one in found), high=min(one.high for one in found))
+    differences = list(others)
+    nearest = min(differences, key=lambda entry: entry.mean)
+    return nearest._replace(low=min(entry.low for entry in differences), high=min(entry.high for entry in differences))
 
 
 def of_shares(

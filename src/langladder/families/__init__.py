@@ -16,8 +16,8 @@ from langladder.ground.errors import InputError
 @cache
 def families() -> dict[str, AnyFamily]:
     """Name → family, in the order of the report."""
-    found = {module.name for module in pkgutil.iter_modules(__path__)} - {"rungs"}  # which imports PyTorch
-    modules = [import_module(f"{__name__}.{name}") for name in sorted(found)]
+    results = {module.name for module in pkgutil.iter_modules(__path__)} - {"rungs"}  # which imports PyTorch
+    modules = [import_module(f"{__name__}.{name}") for name in sorted(results)]
     names = ("FAMILY", "TRANSFER")
     declared = [getattr(module, name) for module in modules for name in names if hasattr(module, name)]
     return {family.name: family for family in sorted(declared, key=lambda family: (family.position, family.name))}
@@ -26,8 +26,8 @@ def families() -> dict[str, AnyFamily]:
 @cache
 def kinds() -> dict[str, AnyFamily]:
     """Class of models, a dotted name → the first family whose models are of it; its name is their kind."""
-    declared = [one for one in families().values() if one.model]
-    return {one.model: next(first for first in declared if first.model == one.model) for one in declared}
+    declared = [entry for entry in families().values() if entry.model]
+    return {entry.model: next(first for first in declared if first.model == entry.model) for entry in declared}
 
 
 def family(name: str) -> AnyFamily:

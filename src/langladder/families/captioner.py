@@ -86,8 +86,8 @@ model.log_probs(source, target)  # ids of facts â€¦ EOS, BOS ids of words EOS â†
         test, codes = read_scenes(SCENES)["test"], SceneCodes.load(folder / CODES)
         beam = BeamConfig(width=job.beam)
         page = evaluate_captions(rung.name, Captioner.load(folder), codes, test, beam)
-        found = page.scores.beam
-        return Evaluated(page, f"by beam search {found.right:.1%} right, BLEU {found.bleu:.1f}")
+        scores = page.scores.beam
+        return Evaluated(page, f"by beam search {scores.right:.1%} right, BLEU {scores.bleu:.1f}")
 
 
 FAMILY = CaptionerFamily()

@@ -156,15 +156,17 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
         if rung.folds > 1:
             whole = Folds.read(LABELS, read_labelled, Example.dealt_by, rung.folds)
             models = [Classifier.load(fold_folder(folder, number)) for number in range(1, rung.folds + 1)]
-            examples, folds = whole.rows, out_of_fold(whole, models, lambda one, row: one.words(row, split))
+            examples, folds = whole.rows, out_of_fold(whole, models, lambda model, row: model.words(row, split))
             page = evaluate_classifier(model, examples, name=rung.name, split=split, folds=folds, table=table)
         else:
             examples = read_labelled(LABELS / "test.parquet")
-            known = {word for one in read_labelled(LABELS / "train.parquet") for word in model.words(one, split)}
+            known = {
+                word for example in read_labelled(LABELS / "train.parquet") for word in model.words(example, split)
+            }
             page = evaluate_classifier(model, examples, name=rung.name, known=known, split=split, table=table)
         page = page.model_copy(update={"more_labels": self._more_labels(rung, folder, model)})
         network = cast("NeuralClassifier", model)  # where `work_of_reader` reads lengths
-        work = work_of_reader(model, rung, (len(network.encode(one).ids) for one in examples))
+        work = work_of_reader(model, rung, (len(network.encode(example).ids) for example in examples))
         best = "" if page.bayes_accuracy is None else f" (the best possible is {page.bayes_accuracy:.1%})"
         best = best if page.multi_label is None else f" in all their labels, micro-F₁ {page.multi_label.micro_f1:.3f}"
         message = f"{page.scores.accuracy:.1%} of {page.texts:,} test texts right{best}"
@@ -187,7 +189,7 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
             return None
         models = [*(Classifier.load(part_folder(folder, part)) for part in parts), model]
         gold = targets(test, model.labels, multi_label=model.multi_label)
-        right = np.stack([right_texts(one.log_probs(test), gold) for one in models])  # (M, N)
+        right = np.stack([right_texts(model.log_probs(test), gold) for model in models])  # (M, N)
         count = len(read_labelled(LABELS / "train.parquet"))
         texts = [*(count // part.of for part in parts), count]
         _, commonest = np.unique(gold, axis=0, return_counts=True)
@@ -197,8 +199,8 @@ model.log_probs(texts)  # (1, C) log P(label | text); model.labels names them"""
 def reading_inputs(value: Values) -> dict[str, str]:
     """The inputs named in the `input` of a network that reads whole texts: vectors, the tokenizer of the text."""
     chosen = value.get("input") or {}
-    found = {"vectors": chosen["vectors"]} if chosen.get("vectors") else {}
-    return found | ({"tokenizer": TOKENIZER} if chosen.get("units") == "subwords" else {})
+    inputs = {"vectors": chosen["vectors"]} if chosen.get("vectors") else {}
+    return inputs | ({"tokenizer": TOKENIZER} if chosen.get("units") == "subwords" else {})
 
 
 FAMILY = ClassifierFamily()

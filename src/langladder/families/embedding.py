@@ -63,14 +63,14 @@ vectors.nearest(vectors.words[0])"""
 
         counting = self.counting(value)
         lists = [step.get("lists") for step in (value.get("after") or {}).get("steps", [])]
-        own = [one for one in (value["model"].get("lexicon"), *lists) if one not in (None, *PROVIDED)]
+        own = [name for name in (value["model"].get("lexicon"), *lists) if name not in (None, *PROVIDED)]
         if len(set(own)) > 1:
             raise InputError(
                 f"embedding.{value['name']}: model.lexicon={own[0]!r} and lists={own[1]!r}, but a rung reads one path "
                 "of its own, params.yaml: paths.lexicon, so that DVC tracks it; set one of them to microworld"
             )
-        found = {"lexicon": own[0]} if own else {}
-        return found if counting is None else found | {"counts": f"data/cooccurrence/{file_name(counting)}"}
+        inputs = {"lexicon": own[0]} if own else {}
+        return inputs if counting is None else inputs | {"counts": f"data/cooccurrence/{file_name(counting)}"}
 
     def counting(self, value: Values) -> "Counting | None":
         """The counts of the text that such a rung needs; None for rungs that read the text itself."""

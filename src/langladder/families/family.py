@@ -355,20 +355,20 @@ class Family(Generic[Settings]):
         Args:
             value: its checked settings. title: gives the title of another rung (`family/name`).
         """
-        found = []
+        problems = []
         model: Values = value.get("model") or {}
         if value.get("_target_"):
             kind: Any = self.rung_class(value)
             if hasattr(kind, "also_given"):
-                found.append(kind.also_given(checked(kind.Config, model, f"{self.name}.{value['name']}.model")))
+                problems.append(kind.also_given(checked(kind.Config, model, f"{self.name}.{value['name']}.model")))
         if (base := value.get("base")) and model.get("pretrained", True):
-            found.append(f"{'word vectors' if base.startswith('embedding/') else 'pre-training'}: {title(base)}")
+            problems.append(f"{'word vectors' if base.startswith('embedding/') else 'pre-training'}: {title(base)}")
         if "vectors" in (files := self.inputs(value)):
-            found.append(f"word vectors: {files['vectors']}")
+            problems.append(f"word vectors: {files['vectors']}")
         if reads := value.get("reads"):
             rewards = f"rewards: {title(reads.removeprefix('models/'))}" if reads.startswith("models/") else ""
-            found.append(rewards or ("preferences" if reads.startswith("data/preferences/") else "the gold judge"))
-        return "; ".join(filter(None, found))
+            problems.append(rewards or ("preferences" if reads.startswith("data/preferences/") else "the gold judge"))
+        return "; ".join(filter(None, problems))
 
     def training_inputs(self, rung: Settings) -> dict[str, Path]:
         """The training data of all its rungs: name → file or folder. See `inputs` for those of single rungs."""
@@ -430,26 +430,26 @@ def base_of(rung: "Listed") -> Path | None:
 
 def takes_weights(kind: type) -> bool:
     """Whether such a rung uses its base's network, not only its word vectors."""
-    from langladder.models.growing import Grown
+    from langladder.models.fine_tuned import FineTuned
 
-    return issubclass(kind, Grown)
+    return issubclass(kind, FineTuned)
 
 
 def unfit(kind: type, value: Values, base: Values) -> str | None:
     """Why a rung's body cannot be the network of its base; None if it can. Both are settings as plain values."""
-    from langladder.models.growing import BodyConfig, Grown, too_many
+    from langladder.models.fine_tuned import BodyConfig, FineTuned, too_many
 
-    assert issubclass(kind, Grown), kind
+    assert issubclass(kind, FineTuned), kind
     settings = value.get("model") or {}
     wrong = []
     if settings.get("body") is not None:
         wrong.append("model.body comes from the base; leave it out")
     if "_target_" in base:  # else the base itself got its network from a base
-        found = locate(base["_target_"])
-        if not issubclass(found, kind.BODY):
-            wrong.append(f"it is a {found.__name__}, but a {kind.__name__} starts from {kind.FAMILIES}")
+        result = locate(base["_target_"])
+        if not issubclass(result, kind.BODY):
+            wrong.append(f"it is a {result.__name__}, but a {kind.__name__} starts from {kind.FAMILIES}")
         else:
-            body: BodyConfig = checked(found.Config, base["model"], "base: model")
+            body: BodyConfig = checked(result.Config, base["model"], "base: model")
             wrong += filter(
                 None, [too_many(settings.get("layers_transferred"), body.layers), kind.refuses(settings, body)]
             )

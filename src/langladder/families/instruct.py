@@ -111,7 +111,7 @@ def dialogues(*splits: str) -> "list[list[Dialogue]]":
 
 def known(*splits: "list[Dialogue]") -> bool:
     """Whether the gold judge knows every request."""
-    return all(one.asked is not None for split in splits for one in split)
+    return all(dialogue.asked is not None for split in splits for dialogue in split)
 
 
 def gold_rewards(*splits: "list[Dialogue]") -> Callable[..., list[float]] | None:
@@ -182,9 +182,9 @@ def evaluate_answers(rung: Continued, folder: Path, base: Path | None = None, re
         samples=samples,
     )
     figures = page.figures()
-    found = ", ".join(f"{name} {figures[name]:.3f}" for name in REPORTED if name in figures)
+    text = ", ".join(f"{name} {figures[name]:.3f}" for name in REPORTED if name in figures)
     missing = f"; {left_out:,} prompts leave no room for an answer and are not counted" if left_out else ""
-    return Evaluated(page, f"{found or 'answers that nobody judges'}{missing}")
+    return Evaluated(page, f"{text or 'answers that nobody judges'}{missing}")
 
 
 FAMILY: InstructFamily[Continued] = InstructFamily()

@@ -78,8 +78,8 @@ model.log_probs(tokens)  # (B, T) ids that begin with BOS → log P(token | thos
         """Rungs that start with word vectors read their files; other rungs must not depend on those readers."""
         if self.bases:
             return self._maker_from(value)
-        found: str = getattr(self.rung_class(value), "maker_from_vectors" if self.inputs(value) else "maker")
-        return found
+        maker: str = getattr(self.rung_class(value), "maker_from_vectors" if self.inputs(value) else "maker")
+        return maker
 
     def inputs(self, value: Values) -> dict[str, str]:
         """The word vectors that it starts with, if any."""
@@ -209,8 +209,8 @@ def scored(model: "LanguageModel", result: "TrainingResult", root: Path = Path()
     from langladder.text.words.segmentation import CONVENTIONS
 
     sizes = read_json(root / TOKENS / "sizes.json")["validation"]
-    found = score(model, TokenStream.open(root / TOKENS / "validation.arrow"), **sizes)
-    scores, (name, value) = found.figures(), found.headline
+    results = score(model, TokenStream.open(root / TOKENS / "validation.arrow"), **sizes)
+    scores, (name, value) = results.figures(), results.headline
     figures = result.sizes(model.number_of_parameters())
     figures |= {
         f"validation_{key}": scores[key] for key in ("perplexity_per_word", "bits_per_character", "bits_per_byte")

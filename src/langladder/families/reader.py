@@ -108,9 +108,9 @@ model.answers(asked, best=3)  # for each question: text, start (a character of t
         table: list[Prediction] = []
         page = evaluate_reader(model, test, name=rung.name, table=table)
         network = cast("AnyReader", model)  # where `work_of_reader` reads lengths
-        work = work_of_reader(model, rung, (row.length for one in test for row in network.encode(one)))
-        found = page.scores
-        message = f"{found.exact:.1%} of {found.questions:,} test questions right, F₁ {100 * found.f1:.1f}"
+        work = work_of_reader(model, rung, (row.length for question in test for row in network.encode(question)))
+        scores = page.scores
+        message = f"{scores.exact:.1%} of {scores.questions:,} test questions right, F₁ {100 * scores.f1:.1f}"
         return Evaluated(page.model_copy(update={"work": work}), message, predictions=table)
 
 

@@ -90,12 +90,14 @@ model.rewards([(Message("user", "in which country is paris ?"), Message("assista
         from langladder.text.labelled.instructions import read_rankings
 
         rankings = {split: read_rankings(Path(rung.reads) / f"{split}.parquet") for split in ("test", "unseen")}
-        kept = {split: found for split, found in rankings.items() if found}
+        kept = {split: ranking for split, ranking in rankings.items() if ranking}
         training, model = rung.training, RewardModel.load(folder)
         page = evaluate_reward(
             model, kept, name=rung.name, optimizer=training.optimizer, batch_size=training.batch_size
         )
-        right = ", ".join(f"{one.accuracy:.1%} of {one.pairs:,} {split} pairs" for split, one in page.scores.items())
+        right = ", ".join(
+            f"{score.accuracy:.1%} of {score.pairs:,} {split} pairs" for split, score in page.scores.items()
+        )
         left_out = f"; {page.left_out:,} rankings exceed the context and are not counted" if page.left_out else ""
         few = "" if page.is_sound else "; too few pairs for a comparison"
         return Evaluated(page, f"{right} right{left_out}{few}")

@@ -109,7 +109,7 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
         model, result = make(locate(rung.target), tags, train, validation, settings=rung, **more)
         model.normalisation = conventions.normalisation
         figures, message = validated(model, result)
-        figures |= {"train_sentences": len(train), "train_words": sum(len(one.words) for one in train)}
+        figures |= {"train_sentences": len(train), "train_words": sum(len(sentence.words) for sentence in train)}
         return Trained(model, result, figures | {"tags": len(tags)}, message)
 
     def evaluation_inputs(self, rung: "TaggerRung | TaggerTransfer", job: "Job") -> dict[str, Path]:
@@ -135,7 +135,7 @@ model.tag([["the", "dog", "sleeps", "."]])  # a list of tags a sentence; log_pro
             known = {word for sentence in read_tagged(TAGS / "train.parquet") for word in sentence.words}
             test = read_tagged(TAGS / "test.parquet")
             page = evaluate_tagger(model, test, known=known, name=rung.name, table=table)
-        work = work_of_reader(model, rung, (len(one.words) for one in test))
+        work = work_of_reader(model, rung, (len(sentence.words) for sentence in test))
         best = "" if page.bayes_accuracy is None else f" (the best possible is {page.bayes_accuracy:.1%})"
         share = "" if page.majority_accuracy is None else f", {page.majority_accuracy:.1%} by one tag for all"
         message = f"{page.scores.accuracy:.1%} of {page.words:,} test words right{best}{share}"

@@ -80,8 +80,8 @@ transcribe(model, utterances, TranscriptionConfig())  # `corpora.speech.Utteranc
 
         test, config = read_speech(SPEECH).splits["test"], TranscriptionConfig(width=job.beam)
         page = evaluate_transcripts(rung.name, Recognizer.load(folder), test, config)
-        found = page.scores.beam
-        return Evaluated(page, f"by beam search CER {found.cer:.1%}, WER {found.wer:.1%}")
+        beam = page.scores.beam
+        return Evaluated(page, f"by beam search CER {beam.cer:.1%}, WER {beam.wer:.1%}")
 
 
 FAMILY = TranscriberFamily()

@@ -101,10 +101,10 @@ class Reader:
                     return sizes
                 if not text:
                     continue
-            found = re.fullmatch(r"ngram\s+(\d+)\s*=\s*(\d+)", text)
-            if not found or int(found[1][:9]) != len(sizes) + 1 or len(found[2]) > 15:
+            match = re.fullmatch(r"ngram\s+(\d+)\s*=\s*(\d+)", text)
+            if not match or int(match[1][:9]) != len(sizes) + 1 or len(match[2]) > 15:
                 raise self.wrong(f"{text[:60]!r}; expected 'ngram {len(sizes) + 1}=<number>'")
-            sizes.append(int(found[2]))
+            sizes.append(int(match[2]))
             if len(sizes) > HIGHEST_ORDER:
                 raise self.wrong(f"an order above {HIGHEST_ORDER}")
         raise self.wrong("the file ends within its header")
@@ -254,12 +254,12 @@ def spell(token: str) -> str:
     r"""A token as a word of an ARPA file: `a b` → `a\x20b`, an ordinary `<unk>` → `\x3cunk>`."""
     if token.lower() in MARKS.values():
         return "\\x3c" + token[1:]
-    return re.sub(r"[\\\x00-\x20\x7f]", lambda found: f"\\x{ord(found[0]):02x}", token)
+    return re.sub(r"[\\\x00-\x20\x7f]", lambda match: f"\\x{ord(match[0]):02x}", token)
 
 
 def unspell(word: str) -> str:
     """The inverse of `spell`."""
-    return re.sub(r"\\x([0-9a-f]{2})", lambda found: chr(int(found[1], 16)), word)
+    return re.sub(r"\\x([0-9a-f]{2})", lambda match: chr(int(match[1], 16)), word)
 
 
 def write_arpa(path: Path, model: BackoffLanguageModel, tokens: Sequence[str]) -> None:

@@ -210,9 +210,9 @@ def fine_tuned_arrays(model: Fine) -> dict[str, np.ndarray]:
 def fine_tuned_config(model: Fine) -> JSONObject:
     """The settings under transformers' names, with the labels."""
     if isinstance(model, BERTSpan):
-        found = bert_config(model.features.encoder) | {"architectures": ["BertForQuestionAnswering"]}
+        config = bert_config(model.features.encoder) | {"architectures": ["BertForQuestionAnswering"]}
         threshold = model.threshold
-        return found | ({} if threshold is None else {"null_score_diff_threshold": -threshold})
+        return config | ({} if threshold is None else {"null_score_diff_threshold": -threshold})
     words = isinstance(model, BERTTagger)
     names = model.tags if isinstance(model, BERTTagger) else model.labels
     several = isinstance(model, BERTClassifier) and model.multi_label
@@ -285,13 +285,13 @@ def _filled(config: BERTConfig, arrays: dict[str, np.ndarray]) -> BERT:
 
 def _read(folder: Path) -> tuple[BERTConfig, dict[str, np.ndarray], Any]:
     """Settings, weights under BERT's names (all that there must be), and the id of padding."""
-    config, found = bert_settings(folder)
+    config, results = bert_settings(folder)
     weights = weights_file(folder)
     facts = artefacts.read_array_facts(weights)
     names = _renamed(facts)
     there = {name: _single(facts[own]) for name, own in names.items()}
     config = config.model_copy(update={"next_sentence": "bert.pooler.dense.weight" in there})
-    size = checked_size(folder / "config.json", "vocab_size", found["vocab_size"])
+    size = checked_size(folder / "config.json", "vocab_size", results["vocab_size"])
     plan = dict(bert_names(cast(BERT, outline(Saved(BERT, config, [size]), folder))))
     lacks = {name for name in plan if _may_lack(name, there)}
     wanted = {name: tensor for name, tensor in plan.items() if name not in lacks}
@@ -304,7 +304,7 @@ def _read(folder: Path) -> tuple[BERTConfig, dict[str, np.ndarray], Any]:
     for name in lacks:
         begins = float(name.endswith("LayerNorm.weight"))
         arrays[name] = np.full(tuple(plan[name].shape), begins, dtype=np.float32)
-    return config, arrays, found.get("pad_token_id", PAD)
+    return config, arrays, results.get("pad_token_id", PAD)
 
 
 def weights_file(folder: Path) -> Path:
@@ -332,22 +332,22 @@ def _single(fact: ArrayFacts) -> ArrayFacts:
 def _renamed(facts: dict[str, ArrayFacts]) -> dict[str, str]:
     """BERT's name of today → the file's own."""
     bare = not any(name.startswith("bert.") for name in facts)  # of BertModel
-    found = {}
+    weights = {}
     for own in facts:
         name = f"bert.{own}" if bare and own.startswith(("embeddings.", "encoder.", "pooler.")) else own
         for old, new in ((".gamma", ".weight"), (".beta", ".bias")):
             name = name.removesuffix(old) + new if name.endswith(old) else name
-        found[name] = own
+        weights[name] = own
     for other, name in _SAME.items():
-        if name not in found and other in found:
-            found[name] = found[other]
-    return found
+        if name not in weights and other in weights:
+            weights[name] = weights[other]
+    return weights
 
 
 def _may_lack(name: str, there: dict[str, ArrayFacts]) -> bool:
     """Whether a weight is missing and optional: all weights of the words' scores, or of the pairs' scores."""
     part = next((part for part in ("cls.predictions.", "cls.seq_relationship.") if name.startswith(part)), None)
-    return part is not None and not any(one.startswith(part) for one in there)
+    return part is not None and not any(prefix.startswith(part) for prefix in there)
 
 
 def _may_be_spare(name: str) -> bool:
@@ -362,25 +362,25 @@ def bert_settings(folder: Path) -> tuple[BERTConfig, JSONObject]:
         InputError: the file is missing, or describes another network than this BERT.
     """
     path = folder / "config.json"
-    found = read_json(path)
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: a {type(found).__name__}, not an object")
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: a {type(content).__name__}, not an object")
     for name, (default, allowed) in _MUST_BE.items():
-        value = found.get(name, default)
+        value = content.get(name, default)
         if value not in allowed:
             raise InputError(f"{path}: {name} is {value!r}; supported is {' or '.join(map(repr, allowed))}")
-    if missing := {"vocab_size", "hidden_size", "intermediate_size"} - found.keys():
+    if missing := {"vocab_size", "hidden_size", "intermediate_size"} - content.keys():
         raise InputError(f"{path}: lacks {', '.join(sorted(missing))}")
-    width, inner = (checked_size(path, name, found[name]) for name in ("hidden_size", "intermediate_size"))
+    width, inner = (checked_size(path, name, content[name]) for name in ("hidden_size", "intermediate_size"))
     if inner % width:
         raise InputError(f"{path}: intermediate_size={inner} is not a multiple of hidden_size={width}")
     settings = {
-        "context": found.get("max_position_embeddings", 512),
+        "context": content.get("max_position_embeddings", 512),
         "width": width,
-        "layers": found.get("num_hidden_layers", 12),
-        "heads": found.get("num_attention_heads", 12),
+        "layers": content.get("num_hidden_layers", 12),
+        "heads": content.get("num_attention_heads", 12),
         "expansion": inner // width,
-        "dropout": found.get("hidden_dropout_prob", 0.1),
-        "attention_dropout": found.get("attention_probs_dropout_prob", 0.1),
+        "dropout": content.get("hidden_dropout_prob", 0.1),
+        "attention_dropout": content.get("attention_probs_dropout_prob", 0.1),
     }
-    return checked(BERTConfig, settings, str(path)), found
+    return checked(BERTConfig, settings, str(path)), content

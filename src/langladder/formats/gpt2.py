@@ -159,8 +159,8 @@ _COMPUTED: Settings = {
 
 def check_computed(config: GPTConfig, computed: Settings, format: str, theirs: str) -> None:
     """Raise InputError where a setting has a value that the class `theirs` of transformers cannot compute."""
-    found = {name: getattr(config, name) for name, values in computed.items() if getattr(config, name) not in values}
-    other = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in found.items()]
+    wrong = {name: getattr(config, name) for name, values in computed.items() if getattr(config, name) not in values}
+    other = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in wrong.items()]
     if other:
         raise InputError(f"export to {format}: this model has {' and '.join(other)}, which {theirs} cannot compute")
 
@@ -213,8 +213,8 @@ def import_gpt2(folder: Path) -> GPT:
     Raises:
         InputError: files are missing, the weights do not fit the settings, or the settings are not those of this GPT.
     """
-    config, size, found = gpt2_settings(Path(folder))
-    check_allowed(found, _OURS, Path(folder) / "config.json")
+    config, size, weights = gpt2_settings(Path(folder))
+    check_allowed(weights, _OURS, Path(folder) / "config.json")
     return filled(config, _targets, _arrays(Path(folder), config, size), _TABLE)
 
 
@@ -225,11 +225,11 @@ def import_foreign_gpt2(folder: Path) -> tuple[GPT, Tokenizer]:
         InputError: see `import_gpt2`; or its tokenizer belongs to another model or is not GPT-2's.
     """
     folder = Path(folder)
-    config, size, found = gpt2_settings(folder)
-    begin, end = (found.get(name, 50256) for name in ("bos_token_id", "eos_token_id"))
+    config, size, weights = gpt2_settings(folder)
+    begin, end = (weights.get(name, 50256) for name in ("bos_token_id", "eos_token_id"))
     if begin != end:
         raise InputError(f"{folder}/config.json: bos_token_id and eos_token_id differ; in GPT-2 they are one token")
-    tokenizer, theirs = gpt2_tokens(folder, end=end, pad=found.get("pad_token_id"))
+    tokenizer, theirs = gpt2_tokens(folder, end=end, pad=weights.get("pad_token_id"))
     check_rows(folder, size, int(theirs.max()) + 1)
     return renumbered(config, _targets, _arrays(folder, config, size), _TABLE, theirs), tokenizer
 
@@ -258,34 +258,34 @@ def gpt2_settings(folder: Path) -> tuple[GPTConfig, int, JSONObject]:
         InputError: the file is missing, or describes another network than this GPT.
     """
     path = folder / "config.json"
-    found = read_config(path, _MUST_BE)
+    results = read_config(path, _MUST_BE)
     settings = {
-        "context": found.get("n_positions", 1024),
-        "width": found.get("n_embd", 768),
-        "layers": found.get("n_layer", 12),
-        "heads": found.get("n_head", 12),
-        "dropout": found.get("resid_pdrop", 0.1),
-        "norm_epsilon": found.get("layer_norm_epsilon", 1e-5),
-        "inner": found.get("n_inner"),
-        "tie_weights": bool(found.get("tie_word_embeddings", True)),
+        "context": results.get("n_positions", 1024),
+        "width": results.get("n_embd", 768),
+        "layers": results.get("n_layer", 12),
+        "heads": results.get("n_head", 12),
+        "dropout": results.get("resid_pdrop", 0.1),
+        "norm_epsilon": results.get("layer_norm_epsilon", 1e-5),
+        "inner": results.get("n_inner"),
+        "tie_weights": bool(results.get("tie_word_embeddings", True)),
     }
     config = checked(GPTConfig, settings, str(path))
-    return config, checked_size(path, "vocab_size", found.get("vocab_size", 50257)), found
+    return config, checked_size(path, "vocab_size", results.get("vocab_size", 50257)), results
 
 
 def read_config(path: Path, allowed: Allowed) -> JSONObject:
     """A config.json. Raises InputError where it is missing, is no object, or has another value than is supported."""
-    found = read_json(path)
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: a {type(found).__name__}, not an object")
-    check_allowed(found, allowed, path)
-    return found
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: a {type(content).__name__}, not an object")
+    check_allowed(content, allowed, path)
+    return content
 
 
-def check_allowed(found: JSONObject, allowed: Allowed, path: Path) -> None:
+def check_allowed(content: JSONObject, allowed: Allowed, path: Path) -> None:
     """Raise InputError for an unsupported value of a key of config.json."""
     for name, (default, values) in allowed.items():
-        value = found.get(name, default)
+        value = content.get(name, default)
         if value not in values:
             raise InputError(f"{path}: {name} is {value!r}; supported is {' or '.join(map(repr, values))}")
 

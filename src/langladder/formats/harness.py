@@ -83,8 +83,8 @@ class Answering:
         """log P of each text, with the ends of its lines except the last."""
         rows = ids_of(self.tokenizer, texts)
         items = [OptionItem(row[:1], [row[1:]]) for row in rows if len(row) > 1]
-        found = iter(score_options(self.model, items))
-        return [float(next(found)[0]) if len(row) > 1 else 0.0 for row in rows]
+        scores = iter(score_options(self.model, items))
+        return [float(next(scores)[0]) if len(row) > 1 else 0.0 for row in rows]
 
     def continuations(self, items: Sequence[tuple[str, JSONObject]]) -> list[str]:
         """(context, `generation_kwargs`) → the continuation, up to the first of the texts of `until`.
@@ -92,7 +92,7 @@ class Answering:
         Raises:
             InputError: a setting that is not one of `Generation`, or is out of its bounds.
         """
-        found = []
+        texts = []
         for number, (context, options) in enumerate(items):
             settings = {key: value for key, value in options.items() if value is not None}
             how = schema.checked(Generation, settings, "generation_kwargs")
@@ -103,8 +103,8 @@ class Answering:
             until = how.until or []
             for end in [until] if isinstance(until, str) else until:
                 text = text.partition(end)[0] if end else text
-            found.append(text)
-        return found
+            texts.append(text)
+        return texts
 
     def _items(self, pairs: Sequence[tuple[str, str]]) -> list[OptionItem]:
         """As `option_item`; a context's last spaces belong to the continuation."""
@@ -117,14 +117,14 @@ def _lines(item: OptionItem) -> list[tuple[list[int], list[int]]]:
     """The lines of a continuation, each with all ids before it; the BOS after the end of a line is not predicted."""
     (option,) = item.options
     whole, start = [*item.context.tolist(), *option.tolist()], len(item.context)
-    found = []
+    lines = []
     for index in range(start, len(whole)):
         if whole[index] == BOS:
             start = index + 1
         elif whole[index] == EOS or index == len(whole) - 1:
-            found.append((whole[:start], whole[start : index + 1]))
+            lines.append((whole[:start], whole[start : index + 1]))
             start = index + 1
-    return found
+    return lines
 
 
 def harness_model(folder: Path) -> Any:

@@ -51,8 +51,8 @@ def described(folder: Path) -> tuple[type[Network], Config]:
         InputError: there is none, or one that no rung can start from.
     """
     path = Path(folder) / "config.json"
-    found = read_json(path)
-    if isinstance(found, dict) and "_target_" in found:
+    content = read_json(path)
+    if isinstance(content, dict) and "_target_" in content:
         saved = read_description(Path(folder), Network, "network")
         if not issubclass(saved.kind, KINDS):
             raise InputError(f"{path}: holds a {saved.kind.__name__}; supported is {_allowed()}")
@@ -64,8 +64,8 @@ def described(folder: Path) -> tuple[type[Network], Config]:
 def format_of(folder: Path) -> Format:
     """The format of another tool's folder, by its config.json. Raises InputError for an unknown `model_type`."""
     path = Path(folder) / "config.json"
-    found = read_json(path)
-    named = str(found.get("model_type") if isinstance(found, dict) else None)
+    content = read_json(path)
+    named = str(content.get("model_type") if isinstance(content, dict) else None)
     if named not in FORMATS:
         raise InputError(f"{path}: model_type: {named[:40]!r}; supported is {_allowed()}")
     return FORMATS[named]
@@ -98,10 +98,10 @@ def read_imported(folder: Path) -> tuple[BERT | GPT, Tokenizer]:
 def _has_our_specials(folder: Path) -> bool:
     """Whether the tokenizer of a folder has langladder's special tokens."""
     path = folder / "tokenizer.json"
-    found: Any = read_json(path) if path.exists() else {}
+    value: Any = read_json(path) if path.exists() else {}
     for key in ("model", "vocab"):
-        found = found.get(key) if isinstance(found, dict) else None
-    return isinstance(found, dict) and found.get(SPELLINGS[PAD]) == PAD
+        value = value.get(key) if isinstance(value, dict) else None
+    return isinstance(value, dict) and value.get(SPELLINGS[PAD]) == PAD
 
 
 def _allowed() -> str:

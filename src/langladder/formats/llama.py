@@ -138,8 +138,8 @@ def import_llama(folder: Path) -> GPT:
     Raises:
         InputError: files are missing, the weights do not fit the settings, or the settings are not those of this GPT.
     """
-    config, size, found = llama_settings(Path(folder))
-    check_allowed(found, _OURS, Path(folder) / "config.json")
+    config, size, weights = llama_settings(Path(folder))
+    check_allowed(weights, _OURS, Path(folder) / "config.json")
     return filled(config, _targets, _arrays(Path(folder), config, size), _TABLE)
 
 
@@ -150,9 +150,9 @@ def import_foreign_llama(folder: Path) -> tuple[GPT, Tokenizer]:
         InputError: as of `import_llama`; or its tokenizer is another model's, or does not cut text as GPT-2's does.
     """
     folder = Path(folder)
-    config, size, found = llama_settings(folder)
-    begin, end = found.get("bos_token_id", 1), found.get("eos_token_id", 2)
-    tokenizer, theirs = gpt2_tokens(folder, begin=begin, end=end, pad=found.get("pad_token_id"))
+    config, size, weights = llama_settings(folder)
+    begin, end = weights.get("bos_token_id", 1), weights.get("eos_token_id", 2)
+    tokenizer, theirs = gpt2_tokens(folder, begin=begin, end=end, pad=weights.get("pad_token_id"))
     check_rows(folder, size, int(theirs.max()) + 1)
     return renumbered(config, _targets, _arrays(folder, config, size), _TABLE, theirs), tokenizer
 
@@ -164,31 +164,31 @@ def llama_settings(folder: Path) -> tuple[GPTConfig, int, JSONObject]:
         InputError: the file is missing, or describes another network than this GPT.
     """
     path = folder / "config.json"
-    found = read_config(path, _MUST_BE)
-    rotary = found.get("rope_parameters") or {}  # where newer files have rope_theta
+    results = read_config(path, _MUST_BE)
+    rotary = results.get("rope_parameters") or {}  # where newer files have rope_theta
     if not isinstance(rotary, dict) or rotary.get("rope_type", "default") != "default":
         raise InputError(f"{path}: rope_parameters is {str(rotary)[:60]}; supported is the rope_type 'default'")
-    context = found.get("max_position_embeddings", 2048)
-    heads = found.get("num_attention_heads", 32)
+    context = results.get("max_position_embeddings", 2048)
+    heads = results.get("num_attention_heads", 32)
     settings = LLAMA | {
         "context": min(context, LONGEST) if isinstance(context, int) else context,
-        "width": found.get("hidden_size", 4096),
-        "inner": found.get("intermediate_size", 11008),
-        "layers": found.get("num_hidden_layers", 32),
+        "width": results.get("hidden_size", 4096),
+        "inner": results.get("intermediate_size", 11008),
+        "layers": results.get("num_hidden_layers", 32),
         "heads": heads,
-        "key_value_heads": found.get("num_key_value_heads") or heads,
-        "dropout": found.get("attention_dropout", 0.0),
-        "norm_epsilon": found.get("rms_norm_eps", 1e-6),
-        "rotary_base": rotary.get("rope_theta", found.get("rope_theta", 10_000.0)),
-        "tie_weights": bool(found.get("tie_word_embeddings", False)),
+        "key_value_heads": results.get("num_key_value_heads") or heads,
+        "dropout": results.get("attention_dropout", 0.0),
+        "norm_epsilon": results.get("rms_norm_eps", 1e-6),
+        "rotary_base": rotary.get("rope_theta", results.get("rope_theta", 10_000.0)),
+        "tie_weights": bool(results.get("tie_word_embeddings", False)),
     }
     config = checked(GPTConfig, settings, str(path))
-    if (size := found.get("head_dim")) not in (None, config.width // config.heads):
+    if (size := results.get("head_dim")) not in (None, config.width // config.heads):
         raise InputError(
             f"{path}: head_dim is {str(size)[:20]}; supported is hidden_size / num_attention_heads = "
             f"{config.width // config.heads}"
         )
-    return config, checked_size(path, "vocab_size", found.get("vocab_size", 32_000)), found
+    return config, checked_size(path, "vocab_size", results.get("vocab_size", 32_000)), results
 
 
 def _arrays(folder: Path, config: GPTConfig, size: int) -> dict[str, np.ndarray]:

@@ -136,10 +136,10 @@ def _network(folder: Path) -> _Described:
 
 def _flat(settings: JSONObject, before: str = "") -> JSONObject:
     """Settings inside settings as `body.width`."""
-    found: JSONObject = {}
+    flat: JSONObject = {}
     for name, value in settings.items():
-        found |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
-    return found
+        flat |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
+    return flat
 
 
 def _labels(labels: Sequence[str], what: str) -> str:
@@ -233,15 +233,15 @@ def _cell(value: object) -> str:
 
 
 def _read(path: Path) -> JSONObject:
-    found = read_json(path) if path.exists() else {}
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: a {type(found).__name__}, not an object")
-    return found
+    content = read_json(path) if path.exists() else {}
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: a {type(content).__name__}, not an object")
+    return content
 
 
 def _object(path: Path, holder: JSONObject, key: str) -> JSONObject:
     """An object within an object of a file; empty where it is not there."""
-    found = holder.get(key) or {}
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: {key}: a {type(found).__name__}, not an object")
-    return found
+    value = holder.get(key) or {}
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: {key}: a {type(value).__name__}, not an object")
+    return value

@@ -80,8 +80,8 @@ def export_onnx_recurrent(model: RecurrentLM, path: Path) -> None:
     state = torch.zeros(stack.states, len(stack.layers), 2, stack.width)
     model.head(model(tokens)[0])  # output layers that depend on counts derive their tables before the trace
     shapes = [{0: "rows", 1: "tokens"} if free else {0: "rows"}, {2: "rows"}]
-    input_names, found = ("tokens", "state"), ("log_probs", "next_state")
-    write_program(_RecurrentStep(model), (tokens, state), path, input_names, found, shapes, declared=shapes)
+    input_names, names = ("tokens", "state"), ("log_probs", "next_state")
+    write_program(_RecurrentStep(model), (tokens, state), path, input_names, names, shapes, declared=shapes)
 
 
 class _RecurrentStep(nn.Module):
@@ -120,8 +120,8 @@ def export_onnx_transformer(model: Transformer, folder: Path) -> None:
     inputs = (prefix, state.source["mask"], kept, before)
     shapes = [rows | {1: "t"}, rows | {1: "S"}, [rows | {2: "S"}] * len(names), [rows | {2: "past"}] * len(names)]
     past, after = ([f"{when}_{name}" for name in names] for when in ("past", "next"))
-    input_names, found = ("prefix", "mask", *names, *past), ("log_probs", "attention", *after)
-    write_program(_TransformerStep(model, names), inputs, folder / "decoder_step.onnx", input_names, found, shapes)
+    input_names, results = ("prefix", "mask", *names, *past), ("log_probs", "attention", *after)
+    write_program(_TransformerStep(model, names), inputs, folder / "decoder_step.onnx", input_names, results, shapes)
 
 
 class _TransformerEncoder(nn.Module):
@@ -151,7 +151,7 @@ def write_program(
     inputs: tuple[object, ...],
     path: Path,
     input_names: Sequence[str],
-    found: Sequence[str],
+    names: Sequence[str],
     shapes: Sequence[object],
     declared: Sequence[Mapping[int, str]] = (),
 ) -> None:
@@ -175,7 +175,7 @@ def write_program(
                 module.eval(),
                 inputs,
                 input_names=[*input_names],
-                output_names=[*found],
+                output_names=[*names],
                 dynamic_shapes=tuple(shapes),
                 dynamo=True,
                 verbose=False,
@@ -220,8 +220,8 @@ def export_onnx_encoder(model: BERT, path: Path) -> None:
         InputError: the packages that write ONNX are not installed.
     """
     tokens = _example(model.cls, model.separator)
-    input_names, found = ("tokens", "segments"), ("states", "log_probs")
-    write_program(_BERTEncoder(model), (tokens, torch.zeros_like(tokens)), path, input_names, found, [_ROWS, _ROWS])
+    input_names, names = ("tokens", "segments"), ("states", "log_probs")
+    write_program(_BERTEncoder(model), (tokens, torch.zeros_like(tokens)), path, input_names, names, [_ROWS, _ROWS])
 
 
 def export_onnx_reader(model: NeuralClassifier | BERTTagger, path: Path) -> None:

@@ -114,8 +114,8 @@ def write_encoder_tokenizer(
     separator, cls, mask = (spelling(name) for name in RESERVED)
     used = {part.removesuffix(":1") for part in (*single, *pair)}
     ids = [(spelling(name), tokenizer.special_id(name)) for name in RESERVED if name in used]
-    one, two = ([_spelled(part) for part in row] for row in (single, pair))
-    backend.post_processor = processors.TemplateProcessing(single=one, pair=two, special_tokens=ids)
+    first, two = ([_spelled(part) for part in row] for row in (single, pair))
+    backend.post_processor = processors.TemplateProcessing(single=first, pair=two, special_tokens=ids)
     write_text(path, str(backend.to_str(pretty=True)) + "\n")
     names = dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), SPELLINGS, strict=True))
     names |= {"sep_token": separator, "cls_token": cls, "mask_token": mask}

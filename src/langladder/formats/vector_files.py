@@ -250,15 +250,15 @@ def read_vectors(path: Path | str, damage: Damage | None = None) -> WordVectors:
     if is_url(path):
         with fetched(path) as local:
             return read_vectors(local, damage)
-    path, found = Path(path), damage or Damage()
+    path, source = Path(path), damage or Damage()
     try:
-        vectors = _read_folder(path, found) if path.is_dir() else _read_file(path, found)
+        vectors = _read_folder(path, source) if path.is_dir() else _read_file(path, source)
     except InputError as error:
         if str(path) in str(error):
             raise
         raise InputError(f"{path}: {error}") from error  # of `WordVectors`, such as a word that occurs twice
-    if found.counts:
-        logging.getLogger(__name__).warning("%s: %s", path, found.summary())
+    if source.counts:
+        logging.getLogger(__name__).warning("%s: %s", path, source.summary())
     values = vectors.matrix.data if vectors.is_sparse else vectors.matrix
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):

@@ -382,8 +382,8 @@ class _Binary:
         """
         if self.lines or b" " not in values[: len(word)]:
             return
-        for found in re.finditer(rb" ", re.match(rb"[^\x00-\x1f\x7f]*", values)[0]):  # type: ignore[index]
-            k = found.end()
+        for match in re.finditer(rb" ", re.match(rb"[^\x00-\x1f\x7f]*", values)[0]):  # type: ignore[index]
+            k = match.end()
             if k >= len(word):
                 return
             other = np.frombuffer(values[k:] + word[:k], dtype="<f4")
@@ -489,10 +489,10 @@ def _dimension(path: Path) -> int:
     """The most frequent value of the first lines."""
     with reading(path) as file:
         first = (entry_line(path, file, number, LONGEST_LINE) for number in range(1, LINES_LOOKED_AT + 1))
-        found = Counter(len(line.split()) - (not line[:1].isspace()) for line in first if line.strip())
-    if not found:
+        counts = Counter(len(line.split()) - (not line[:1].isspace()) for line in first if line.strip())
+    if not counts:
         raise InputError(f"{path}: empty; a GloVe file has a word and its numbers on each line")
-    dim = min(found, key=lambda fields: (-found[fields], fields))
+    dim = min(counts, key=lambda fields: (-counts[fields], fields))
     if dim < 1:
         raise InputError(f"{path}:1: no numbers after the word; a GloVe file has a word and its numbers on each line")
     return dim

@@ -96,12 +96,12 @@ def regular_file(path: Path) -> None:
 
 
 def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in found if keys.count(key) > 1)
+        twice = next(key for key in mapping if keys.count(key) > 1)
         raise ValueError(f"the key {twice[:60]!r} occurs twice in one object")
-    return found
+    return mapping
 
 
 def _no_number(name: str) -> None:

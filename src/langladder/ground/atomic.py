@@ -86,9 +86,9 @@ def not_in_sums(folder: Path) -> list[str]:
     lines = (folder / SUMS).read_text(encoding="utf-8").splitlines() if (folder / SUMS).is_file() else []
     listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     files = (path for path in folder.rglob("*") if not _is_folder(path))
-    found = {path.relative_to(folder).as_posix(): path for path in files}
-    others = [name for name in found if not any(fnmatch.fnmatchcase(name, pattern) for pattern in (SUMS, *LITTER))]
-    return sorted(name for name in others if name not in listed or _sha256(found[name]) != listed[name])
+    results = {path.relative_to(folder).as_posix(): path for path in files}
+    others = [name for name in results if not any(fnmatch.fnmatchcase(name, pattern) for pattern in (SUMS, *LITTER))]
+    return sorted(name for name in others if name not in listed or _sha256(results[name]) != listed[name])
 
 
 def _sha256(path: Path) -> str:
@@ -176,8 +176,8 @@ def disk_error(error: BaseException) -> int | None:
     """The errno of an error of the disk (full, read-only, no permission), else None."""
     number = error.errno if isinstance(error, OSError) else None
     if number is None and type(error).__name__ == "SafetensorError":  # wraps the system's error
-        found = re.search(r"\(os error (\d+)\)", str(error))
-        number = int(found[1]) if found else None
+        match = re.search(r"\(os error (\d+)\)", str(error))
+        number = int(match[1]) if match else None
     return number if number in _FULL | _REFUSED | {errno.EFBIG} else None
 
 
@@ -287,10 +287,10 @@ def _remove_leftovers(path: Path) -> None:
     """Remove leftovers of dead processes beside `path`; the old folder is restored if one was killed in `_put`."""
     ours = re.compile(re.escape(f"{_prefix(path)}{_machine()}-") + r"(\d+)-[0-9a-f]{8}\.(partial|replaced)")
     for entry in path.parent.iterdir():
-        found = ours.fullmatch(entry.name)
-        if not found or _alive(int(found[1])):
+        match = ours.fullmatch(entry.name)
+        if not match or _alive(int(match[1])):
             continue
-        if found[2] == "replaced" and not path.exists():
+        if match[2] == "replaced" and not path.exists():
             entry.rename(path)
         else:
             _remove(entry)

@@ -15,7 +15,7 @@ def printable(text: str) -> str:
     A foreign label, word or file name can contain escape sequences that move the cursor or set the clipboard, and
     characters that show the text after them in another order.
     """
-    return CONTROL.sub(lambda found: ("\\x%02x" if found[0] < "\u0100" else "\\u%04x") % ord(found[0]), text)
+    return CONTROL.sub(lambda match: ("\\x%02x" if match[0] < "\u0100" else "\\u%04x") % ord(match[0]), text)
 
 
 class InputError(ValueError):

@@ -63,8 +63,8 @@ def out_of_memory(error: BaseException) -> bool:
 def held_bytes() -> int:
     """Memory that this process uses now, without memory-mapped files; 0 if unknown."""
     status = Path("/proc/self/status")
-    found = [line for line in status.read_text().splitlines() if line.startswith("RssAnon:")] if status.exists() else []
-    return int(found[0].split()[1]) * 1024 if found else 0
+    lines = [line for line in status.read_text().splitlines() if line.startswith("RssAnon:")] if status.exists() else []
+    return int(lines[0].split()[1]) * 1024 if lines else 0
 
 
 def forget(array: np.ndarray) -> None:

@@ -60,7 +60,7 @@ def folder_of(package: str) -> Path | None:
     return Path(next(iter(spec.submodule_search_locations))) if spec and spec.submodule_search_locations else None
 
 
-def found(target: str, inside: tuple[str, ...], key: str = "_target_") -> Any:
+def find(target: str, inside: tuple[str, ...], key: str = "_target_") -> Any:
     """What a dotted path names, imported.
 
     Args:
@@ -75,7 +75,7 @@ def found(target: str, inside: tuple[str, ...], key: str = "_target_") -> Any:
     except (ImportError, AttributeError) as error:
         raise InputError(f"{key}: {target!r} does not exist ({error})") from error
     home = f"{getattr(thing, '__module__', '')}."
-    if not callable(thing) or not home.startswith(tuple(f"{one}." for one in inside)):
+    if not callable(thing) or not home.startswith(tuple(f"{package}." for package in inside)):
         raise InputError(f"{key}: {target!r} is not a class or function defined in {', '.join(inside)}")
     return thing
 

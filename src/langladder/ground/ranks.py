@@ -133,9 +133,9 @@ def gathered(values: "torch.Tensor") -> "list[torch.Tensor]":
     import torch.distributed as dist
 
     own = values.detach().to(_device()).contiguous()
-    found = [torch.empty_like(own) for _ in range(dist.get_world_size())]
-    dist.all_gather(found, own)
-    return [one.to(values.device) for one in found]
+    tensors = [torch.empty_like(own) for _ in range(dist.get_world_size())]
+    dist.all_gather(tensors, own)
+    return [tensor.to(values.device) for tensor in tensors]
 
 
 def _device() -> "torch.device":

@@ -267,22 +267,22 @@ class Remote:
         if self.is_web and self.url.endswith("/"):
             return {"type": "directory"}
         try:
-            found: dict[str, Any] = system.info(path)
+            info: dict[str, Any] = system.info(path)
         except FileNotFoundError as error:
             if is_missing(error):
                 return None
             raise remote_error(self.url, error) from error
         except Exception as error:
             raise remote_error(self.url, error) from error
-        return found
+        return info
 
     def _files(self) -> list["Remote"]:
         system, path = self.system()
         try:
-            found = [system.unstrip_protocol(one) for one in system.find(path)]
+            paths = [system.unstrip_protocol(entry) for entry in system.find(path)]
         except Exception as error:
             raise remote_error(self.url, error) from error
-        files = [Remote(url, listed=True) for url in found if not url.endswith("/")]
+        files = [Remote(url, listed=True) for url in paths if not url.endswith("/")]
         return [file for file in files if file.parts != self.parts]
 
 
@@ -380,18 +380,18 @@ def _files_of(folder: File) -> dict[str, File]:
     """The path of each file below a folder → the file. Raises InputError if a path leads out of the folder."""
     if isinstance(folder, Path):
         return dict(sorted(_files_here(folder).items()))
-    found: dict[str, File] = {}
+    files: dict[str, File] = {}
     for file in in_order(folder.rglob("*")):
         if file.is_file():
             parts = below(folder, file).parts
             if not parts or {"", ".", ".."} & set(parts) or "/" in parts:
                 raise InputError(f"{file}: this name leads out of {folder}; nothing was copied")
-            found["/".join(parts)] = file
-    return found
+            files["/".join(parts)] = file
+    return files
 
 
 def _files_here(folder: Path) -> dict[str, File]:
-    found: dict[str, File] = {}
+    files: dict[str, File] = {}
     root = folder.resolve()
     for parent, folders, names in os.walk(folder, onerror=_unreadable):
         for path in (Path(parent, name) for name in (*folders, *names)):
@@ -404,10 +404,10 @@ def _files_here(folder: Path) -> dict[str, File]:
                         "Nothing was copied; remove the link, or replace it by its target"
                     )
             if path.is_file():
-                found[path.relative_to(folder).as_posix()] = path
+                files[path.relative_to(folder).as_posix()] = path
             elif not path.is_dir():
                 raise InputError(f"{path}: neither a file nor a folder; nothing was copied")
-    return found
+    return files
 
 
 def _unreadable(error: OSError) -> None:

@@ -37,7 +37,9 @@ class Config(BaseModel):
         """No integer above `MOST`, if a setting has no bound of its own: probably a typing error."""
         fields = type(self).model_fields
         for name, value in self.__dict__.items():
-            bounded = any(hasattr(one, "lt") or hasattr(one, "le") for one in getattr(fields.get(name), "metadata", ()))
+            bounded = any(
+                hasattr(bound, "lt") or hasattr(bound, "le") for bound in getattr(fields.get(name), "metadata", ())
+            )
             if isinstance(value, int) and abs(value) > MOST and not bounded:
                 raise ValueError(f"{name}={short(value)} is larger than {MOST:,}; write a smaller number")
         return self
@@ -82,7 +84,7 @@ def locate(target: str) -> Any:
         InputError: another path, or no such class.
     """
     if package := plugins.package_of(target):
-        kind = plugins.found(target, (package,))
+        kind = plugins.find(target, (package,))
         if not isinstance(kind, type):
             raise InputError(f"_target_: {target!r} is not a class")
         return kind
@@ -94,12 +96,14 @@ def locate(target: str) -> Any:
         )
     module_name, _, class_name = target.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module_name), class_name)
+        value = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError) as error:
         raise InputError(f"_target_: {target!r} does not exist ({error})") from error
-    if not isinstance(found, type) or not found.__module__.startswith(tuple(f"langladder.{one}." for one in PACKAGES)):
+    if not isinstance(value, type) or not value.__module__.startswith(
+        tuple(f"langladder.{package}." for package in PACKAGES)
+    ):
         raise InputError(f"_target_: {target!r} is not a class of langladder ({allowed})")
-    return found
+    return value
 
 
 def locate_function(name: str) -> Callable[..., Any]:
@@ -111,16 +115,16 @@ def locate_function(name: str) -> Callable[..., Any]:
         InputError: another path, or no such function.
     """
     if package := plugins.package_of(name):
-        function_of_plugin: Callable[..., Any] = plugins.found(name, (package,), "_maker_")
+        function_of_plugin: Callable[..., Any] = plugins.find(name, (package,), "_maker_")
         return function_of_plugin
     if not isinstance(name, str) or not _FUNCTION.fullmatch(name):
         raise InputError(f"_maker_: {str(name)[:200]!r} is not a function of langladder that can be named")
     module, _, function = name.rpartition(".")
     try:
-        found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+        result: Callable[..., Any] = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise InputError(f"_maker_: {name!r} does not exist ({error})") from error
-    return found
+    return result
 
 
 C = TypeVar("C", bound=Config)

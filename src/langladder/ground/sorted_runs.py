@@ -229,8 +229,8 @@ def among(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """(N,) bool: which values are among the known ones, which are ascending."""
     if not len(known):
         return np.zeros(len(values), dtype=np.bool_)
-    found: np.ndarray = known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
-    return found
+    known_rows: np.ndarray = known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
+    return known_rows
 
 
 def repeats(runs: Sequence[Path], memory: int) -> np.ndarray:
@@ -241,13 +241,13 @@ def repeats(runs: Sequence[Path], memory: int) -> np.ndarray:
         memory: bytes of memory that may be used.
     """
     starts = np.cumsum([0, *(len(mapped(run)) for run in runs)])
-    found = np.zeros(int(starts[-1]), dtype=bool)
+    known_rows = np.zeros(int(starts[-1]), dtype=bool)
     for first, last in _ranges(runs, memory):
         records = read_range(runs, first, last)
         positions = records["position"] + np.repeat(starts[:-1], last - first)
         order, new = grouped(records["key"])
-        found[positions[order[~new]]] = True
-    return found
+        known_rows[positions[order[~new]]] = True
+    return known_rows
 
 
 def count_distinct(runs: Sequence[Path], memory: int) -> int:

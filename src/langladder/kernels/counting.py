@@ -70,11 +70,11 @@ def _sort_columns(row: np.ndarray, columns: np.ndarray) -> None:
     if len(columns) * FEW < len(row):
         columns.sort()
         return
-    found = 0
+    rows = 0
     for column in range(len(row)):
         if row[column]:
-            columns[found] = column
-            found += 1
+            columns[rows] = column
+            rows += 1
 
 
 @njit()
@@ -92,14 +92,14 @@ def extension(words: np.ndarray, starts: np.ndarray, ngram: int, word: int) -> i
 @njit()
 def numbers(words: np.ndarray, starts: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
     """The number of each n-gram, (M, n) word ids → (M,); −1 if it is not in the text."""
-    found = np.empty(len(ngrams), dtype=np.int64)
+    results = np.empty(len(ngrams), dtype=np.int64)
     for i in range(len(ngrams)):
         number = int(ngrams[i, 0])
         for n in range(1, ngrams.shape[1]):
             if number >= 0:
                 number = extension(words, starts, number, ngrams[i, n])
-        found[i] = number
-    return found
+        results[i] = number
+    return results
 
 
 @njit(nogil=True)

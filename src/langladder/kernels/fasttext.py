@@ -152,10 +152,10 @@ def learn_texts(
 @njit(nogil=True)
 def means(table: np.ndarray, parts: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """h of every text: (N, D) float32."""
-    found = np.zeros((len(bounds) - 1, table.shape[1]), np.float32)
+    sums = np.zeros((len(bounds) - 1, table.shape[1]), np.float32)
     for text in range(len(bounds) - 1):
-        mean_of_rows(table, parts, bounds[text], bounds[text + 1], found, text)
-    return found
+        mean_of_rows(table, parts, bounds[text], bounds[text + 1], sums, text)
+    return sums
 
 
 def fnv1a(data: bytes) -> int:

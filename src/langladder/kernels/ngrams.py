@@ -27,12 +27,12 @@ def scores(
     one.
     """
     rows, length = tokens.shape
-    found = np.zeros((rows, length), dtype=np.float32)
+    table = np.zeros((rows, length), dtype=np.float32)
     ending = np.empty(length, dtype=np.int64)  # the n-gram of the current order that ends at each token, or −1
     low, width = np.zeros(LANES, dtype=np.int64), np.zeros(LANES, dtype=np.int64)  # current range of each search
     wanted = np.zeros(LANES, dtype=np.int32)
     for b in range(rows):
-        row, row_scores = tokens[b], found[b]
+        row, row_scores = tokens[b], table[b]
         for t in range(length):
             ending[t] = row[t]
             if row[t] not in (PAD, BOS):
@@ -56,7 +56,7 @@ def scores(
                         else:  # a known history that this word never follows
                             row_scores[t] += log_backoffs[history]
             ending[0] = -1
-    return found
+    return table
 
 
 @njit()

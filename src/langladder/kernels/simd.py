@@ -86,9 +86,9 @@ def splat8(typing: Untyped, value: Untyped) -> Untyped:  # noqa: ARG001
 
     def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:  # noqa: ARG001
         lane = ir.IntType(32)
-        one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), args[0], lane(0))
+        vector = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), args[0], lane(0))
         mask = ir.Constant(ir.VectorType(lane, LANES), [0] * LANES)
-        return builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), mask)
+        return builder.shuffle_vector(vector, ir.Constant(VECTOR, ir.Undefined), mask)
 
     return float8(types.float32), build
 
@@ -186,10 +186,10 @@ def store_sums4(
     lane = ir.IntType(32)
 
     def build(context: Untyped, builder: Untyped, signature: Untyped, args: Untyped) -> Untyped:
-        def folded(one: Untyped, other: Untyped, first: list[int], second: list[int]) -> Untyped:
+        def folded(value: Untyped, other: Untyped, first: list[int], second: list[int]) -> Untyped:
             def chosen(lanes: list[int]) -> Untyped:
                 mask = ir.Constant(ir.VectorType(lane, len(lanes)), lanes)
-                return builder.shuffle_vector(one, other, mask)
+                return builder.shuffle_vector(value, other, mask)
 
             return builder.fadd(chosen(first), chosen(second))
 

@@ -165,7 +165,7 @@ def hash_ngrams(
     data: np.ndarray, ends: np.ndarray, min_n: int, max_n: int, buckets: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """`fnv1a` of each n-gram, extended one character at a time from each position in each word."""
-    found = np.empty(len(data) * (max_n - min_n + 1), dtype=np.int64)
+    hashes = np.empty(len(data) * (max_n - min_n + 1), dtype=np.int64)
     bounds = np.zeros(len(ends), dtype=np.int64)
     count = 0
     for word in range(len(ends) - 1):
@@ -185,7 +185,7 @@ def hash_ngrams(
                     if end == last or data[end] & 0xC0 != 0x80:
                         break
                 if n >= min_n and not (n == 1 and (start == first or end == last)):
-                    found[count] = h % np.uint32(buckets)
+                    hashes[count] = h % np.uint32(buckets)
                     count += 1
         bounds[word + 1] = count
-    return found[:count].copy(), bounds
+    return hashes[:count].copy(), bounds

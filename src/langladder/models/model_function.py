@@ -31,10 +31,10 @@ class SchemaColumn(NamedTuple):
 
     def schema(self) -> dict[str, object]:
         """As in MLflow's JSON."""
-        found: dict[str, object] = {"type": self.type}
+        schema: dict[str, object] = {"type": self.type}
         for _ in range(self.depth):
-            found = {"type": "array", "items": found}
-        return found | {"name": self.name, "required": self.required}
+            schema = {"type": "array", "items": schema}
+        return schema | {"name": self.name, "required": self.required}
 
 
 class ModelFunction(ABC, Generic[Model]):
@@ -109,21 +109,21 @@ class ModelFunction(ABC, Generic[Model]):
     def _spread(self, record: Row) -> Rows:
         """The rows of a record whose values belong to one row, or are lists for many rows."""
         values: dict[SchemaColumn, Any] = {column: record.get(column.name) for column in self.inputs}
-        sizes = {one.name: len(value) for one, value in values.items() if _depth(value) > one.depth}
+        sizes = {name.name: len(value) for name, value in values.items() if _depth(value) > name.depth}
         if not sizes:
             return [{column.name: value for column, value in values.items()}]
-        single = {one.name: 1 for one, value in values.items() if one.name not in sizes and not _is_none(value)}
+        single = {name.name: 1 for name, value in values.items() if name.name not in sizes and not _is_none(value)}
         if len({*(sizes | single).values()}) > 1:
             lengths = ", ".join(f"{name} has {size:,}" for name, size in (sizes | single).items())
             raise InputError(f"columns of different lengths: {lengths}")
         return [
-            {one.name: value[index] if one.name in sizes else value for one, value in values.items()}
+            {name.name: value[index] if name.name in sizes else value for name, value in values.items()}
             for index in range(next(iter(sizes.values())))
         ]
 
     def _frame(self, data: Any, answers: Rows) -> Any:
         """The answers as a data frame of the same class, with the index of `data` if it has as many rows."""
-        frame = type(data)({one.name: [row[one.name] for row in answers] for one in self.outputs})
+        frame = type(data)({output.name: [row[output.name] for row in answers] for output in self.outputs})
         for column in self.outputs:
             if any(row[column.name] is None for row in answers):  # pandas would make it NaN, which is not JSON
                 values = np.empty(len(answers), dtype=object)
@@ -153,7 +153,7 @@ class ModelFunction(ABC, Generic[Model]):
             return
         texts = [value]
         for _ in range(column.depth):
-            texts = [one for part in texts for one in part]
+            texts = [text for part in texts for text in part]
         for text in texts:
             if not isinstance(text, str):
                 raise InputError(f"{where}: {text!r:.60} is not a text")
@@ -175,9 +175,13 @@ class ModelFunction(ABC, Generic[Model]):
             {"name": name, "type": types[type(value)], "default": value, "shape": None}
             for name, value in cls.parameters.items()
         ]
-        found = {"inputs": [column.schema() for column in cls.inputs], "outputs": [one.schema() for one in cls.outputs]}
+        columns = {
+            "inputs": [column.schema() for column in cls.inputs],
+            "outputs": [output.schema() for output in cls.outputs],
+        }
         return {
-            name: json.dumps(value) for name, value in (found | ({"params": parameters} if parameters else {})).items()
+            name: json.dumps(value)
+            for name, value in (columns | ({"params": parameters} if parameters else {})).items()
         }
 
 
@@ -197,7 +201,7 @@ def _depth(value: object) -> int:
     """The depth of nested lists: 0 for a value."""
     if not isinstance(value, list | tuple | np.ndarray):
         return 0
-    return 1 + max((_depth(one) for one in value), default=0)
+    return 1 + max((_depth(entry) for entry in value), default=0)
 
 
 def _is_none(value: object) -> bool:

@@ -27,11 +27,11 @@ from torch.nn import functional
 
 from langladder.ground import schema
 from langladder.ground.errors import InputError
-from langladder.models.growing import (
+from langladder.models.fine_tuned import (
     INITIAL_STD,
     TOKENIZER,
-    Grown,
-    GrownConfig,
+    FineTuned,
+    FineTunedConfig,
     base_for,
     body_of,
     settings_with_body,
@@ -56,7 +56,7 @@ BEGINNING = 0.1
 """Initial a: the log-likelihoods of answers differ by some tens of nats, and rewards should differ by a few."""
 
 
-class RewardConfig(GrownConfig):
+class RewardConfig(FineTunedConfig):
     """Settings of `RewardModel`."""
 
     body: GPTConfig | None = None
@@ -64,7 +64,7 @@ class RewardConfig(GrownConfig):
     """Whether the body's output layer is kept, for the likelihood of the response."""
 
 
-class RewardModel(Grown, Network):
+class RewardModel(FineTuned, Network):
     """Body → the state at the last token → a number. After construction, `equip` sets its tokenizer."""
 
     approach: ClassVar[str] = "Transformer"
@@ -95,7 +95,7 @@ class RewardModel(Grown, Network):
         self.register_buffer("bias", torch.zeros(1))
 
     def body(self) -> nn.Module:
-        """See `Grown.body`."""
+        """See `FineTuned.body`."""
         return self.gpt
 
     @property
@@ -168,13 +168,13 @@ class RewardModel(Grown, Network):
         Raises:
             InputError: a row is longer than the context.
         """
-        device, found = self.head.weight.device, np.zeros(len(rows))
+        device, rewards = self.head.weight.device, np.zeros(len(rows))
         with scoring(self, device.type):
             for batch in _by_length([len(row) for row in rows]):
                 tokens = [torch.from_numpy(rows[row]).long() for row in batch]
                 padded = nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=PAD)
-                found[batch] = self(padded.to(device)).double().cpu().numpy()
-        return found
+                rewards[batch] = self(padded.to(device)).double().cpu().numpy()
+        return rewards
 
     def centre(self, demonstrations: Sequence[Sequence[Message]]) -> None:
         """Set b so that the demonstrations have a mean reward of 0. Raises InputError if there are none."""
@@ -233,11 +233,11 @@ def begin_reward(settings: NamedSettings[RewardConfig], base: Path, *, seed: int
     Raises:
         InputError: the base is of another kind, has fewer layers than requested, or has no matching tokenizer.
     """
-    found = base_for(RewardModel, base)
-    assert isinstance(found, InstructedGPT)
+    result = base_for(RewardModel, base)
+    assert isinstance(result, InstructedGPT)
     torch.manual_seed(seed)
-    model = RewardModel(settings_with_body(settings.model, found, settings.name), found.vocab_size)
-    model.copy_weights(found)
+    model = RewardModel(settings_with_body(settings.model, result, settings.name), result.vocab_size)
+    model.copy_weights(result)
     try:
         return model.equip(Tokenizer.load(Path(base) / TOKENIZER))
     except InputError as error:

@@ -116,8 +116,8 @@ class WordUnits(Units):
 
     def split(self, text: str, *, words: bool = False) -> list[str]:
         """The words of a text, unchanged. `words`: they are already separated by single spaces."""
-        found: list[str] = text.split(" ") if words else self._split(text)
-        return found
+        parts: list[str] = text.split(" ") if words else self._split(text)
+        return parts
 
     def description(self) -> dict[str, object]:
         """See `Units.description`."""

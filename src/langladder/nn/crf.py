@@ -113,8 +113,8 @@ class CRF(nn.Module):
         emissions, chain = emissions.float() if emissions.dtype != torch.float64 else emissions, chain or self.chain()
         if emissions.device.type != "cpu":
             return log_partition(emissions, lengths, *chain)
-        found: Tensor = _LogPartition.apply(emissions, *chain, lengths)  # type: ignore[no-untyped-call]
-        return found
+        log_z: Tensor = _LogPartition.apply(emissions, *chain, lengths)  # type: ignore[no-untyped-call]
+        return log_z
 
     @torch.no_grad()
     def viterbi(self, emissions: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -166,8 +166,8 @@ class _LogPartition(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: _Context, *weights: Tensor) -> tuple[Tensor | None, ...]:
         parts = ctx.lattice.expected(_array(weights[0]))
-        found = [torch.from_numpy(part).to(kind) for part, kind in zip(parts, ctx.kinds, strict=True)]
-        return (*found, None)
+        gradients = [torch.from_numpy(part).to(kind) for part, kind in zip(parts, ctx.kinds, strict=True)]
+        return (*gradients, None)
 
 
 class Lattice:

@@ -82,5 +82,5 @@ class Experts(nn.Module):
 
     def take_balance(self) -> Tensor | float:
         """L / α of the last tokens in training, once; 0 where there were none since the last call."""
-        found, self._balance = self._balance, None
-        return 0.0 if found is None else found
+        balance, self._balance = self._balance, None
+        return 0.0 if balance is None else balance

@@ -81,9 +81,9 @@ def adapted(
         parameter.requires_grad_(False)
         if change is not None:
             tied = (other for other in parts.values() if other is not part and getattr(other, own, None) is parameter)
-            for one in (part, *tied):  # the output layer's matrix may be the embedding's
-                parametrize.register_parametrization(one, own, change)
-                changed.append((one, own, change))
+            for module in (part, *tied):  # the output layer's matrix may be the embedding's
+                parametrize.register_parametrization(module, own, change)
+                changed.append((module, own, change))
     try:
         if not any(isinstance(change, LowRank) for _, _, change in changed):
             raise InputError(

@@ -295,8 +295,8 @@ class Rotary(nn.Module):
     def forward(self, x: Tensor, first: int) -> Tensor:
         """(B, h, T, d) at positions first, first + 1, … → (B, h, T, d)."""
         sin, cos = (table[first : first + x.shape[2]] for table in (self.sin, self.cos))  # (T, d)
-        one, two = x.chunk(2, dim=-1)
-        return x * cos + torch.cat([-two, one], dim=-1) * sin
+        entry, two = x.chunk(2, dim=-1)
+        return x * cos + torch.cat([-two, entry], dim=-1) * sin
 
 
 def banded(queries: int, keys: int, window: int | None, device: torch.device | None = None) -> Tensor:

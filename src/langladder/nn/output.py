@@ -304,8 +304,8 @@ def _gradient(
     sums: _Sums,
 ) -> torch.Tensor:
     """∂L/∂h (n, D) float32 of ∂L/∂z = scale · (softmax(z) − (1 − ε) onehot(y) − ε/V); the other two go into `sums`."""
-    one, rest = (smoothing - 1) * scale, smoothing * scale / len(W)
-    grad_hidden = one * W[y[:, 0]].float()  # (n, D)
+    single, rest = (smoothing - 1) * scale, smoothing * scale / len(W)
+    grad_hidden = single * W[y[:, 0]].float()  # (n, D)
     for block, e, peak in logits.blocks:
         share = (peak - logits.log_normaliser).exp_().mul_(scale)  # (n, 1): scale · softmax(z) = e · share
         grad_hidden.addcmul_((e @ W[block]).float(), share)
@@ -318,9 +318,9 @@ def _gradient(
             column = (e.T @ share.to(e.dtype))[:, 0]
             sums.bias[block] = sums.bias[block] + column if sums.keep else column
     # the rest of ∂L/∂z: the one-hot targets, and the smoothing
-    sums.weight.index_add_(0, y[:, 0], h.float(), alpha=one)
+    sums.weight.index_add_(0, y[:, 0], h.float(), alpha=single)
     if sums.bias is not None:
-        sums.bias.index_add_(0, y[:, 0], torch.ones_like(y[:, 0], dtype=sums.bias.dtype), alpha=one)
+        sums.bias.index_add_(0, y[:, 0], torch.ones_like(y[:, 0], dtype=sums.bias.dtype), alpha=single)
     if smoothing:
         grad_hidden -= rest * W.float().sum(dim=0)
         sums.weight.sub_(rest * h.float().sum(dim=0))

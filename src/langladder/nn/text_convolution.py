@@ -124,19 +124,19 @@ def slide(shares: torch.Tensor, shape: Shape) -> Sequence[torch.Tensor]:
     """Σ_k z_{k, i−l+k} of each width: (B, T, Σ h F) → (B, L, F) each."""
     traced = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
     if shares.requires_grad and not torch.compiler.is_compiling() and not traced:
-        found: tuple[torch.Tensor, ...] = _Slide.apply(shares, shape)  # type: ignore[no-untyped-call]
-        return found
+        maxima: tuple[torch.Tensor, ...] = _Slide.apply(shares, shape)  # type: ignore[no-untyped-call]
+        return maxima
     return _slide(shares, shape)
 
 
 def _slide(shares: torch.Tensor, shape: Shape) -> list[torch.Tensor]:
-    found = []
+    gradients = []
     for start, (width, before, length) in zip(shape.starts(), shape.sizes, strict=True):
         total = shares.new_zeros(len(shares), length, shape.filters)
         for at, words, columns in shape.steps(width, before, length, start):
             total[:, at] += shares[:, words, columns]
-        found.append(total)
-    return found
+        gradients.append(total)
+    return gradients
 
 
 class _Context(FunctionCtx):
@@ -156,11 +156,11 @@ class _Slide(torch.autograd.Function):
     def backward(ctx: _Context, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
         shape: Shape = ctx.shape
         rows, columns_of_all = len(gradients[0]), sum(width for width, _, _ in shape.sizes) * shape.filters
-        found = gradients[0].new_zeros(rows, shape.T, columns_of_all)
+        result = gradients[0].new_zeros(rows, shape.T, columns_of_all)
         for start, size, gradient in zip(shape.starts(), shape.sizes, gradients, strict=True):
             for at, words, columns in shape.steps(*size, start):
-                found[:, words, columns] = gradient[:, at]
-        return found, None
+                result[:, words, columns] = gradient[:, at]
+        return result, None
 
 
 class GatedConvolution(nn.Module):

@@ -142,7 +142,7 @@ class DecoderLayer(nn.Module):
         """
         a = self.around_attention.read(x)
         new = self.attention.keys_values(a)  # (B, h, 1, d) each
-        keys, values = (torch.cat([old.to(one.dtype), one], dim=2) for old, one in zip(past, new, strict=True))
+        keys, values = (torch.cat([old.to(entry.dtype), entry], dim=2) for old, entry in zip(past, new, strict=True))
         x = self.around_attention.add(x, self.attention.forward_cached(a, keys, values))
         change, weights = self.cross.forward_equation(self.around_cross.read(x), *source, mask)
         x = self.around_cross.add(x, change)

@@ -317,19 +317,19 @@ def read_forest(cell: TreeCell, x: Tensor, forest: Forest) -> State:
     matrices, leaves = cell.matrices(), forest.heights[0].words[1]
     driven = cell.drive(x[leaves:]) if leaves < len(x) else x.new_zeros(0)  # (W − leaves, G·H)
     waiting: list[list[State]] = [[] for _ in forest.heights]  # for each height, the states of its nodes' children
-    found: list[State] = []
+    states: list[State] = []
     for height in forest.heights:
-        if found:
-            children = _children(waiting[len(found)], height)
+        if states:
+            children = _children(waiting[len(states)], height)
             state = cell.join(_driven(cell, driven, height, leaves), children, matrices)
         else:
             state = _leaves(cell, x[:leaves], height)
-        found.append(state)
+        states.append(state)
         sizes = [nodes for _, nodes in height.pieces]
         for (reader, _), *piece in zip(height.pieces, *(torch.split(part, sizes) for part in state), strict=True):
             if reader >= 0:
                 waiting[reader].append((piece[0], piece[1]))
-    h, c = (torch.cat(parts) for parts in zip(*found, strict=True))
+    h, c = (torch.cat(parts) for parts in zip(*states, strict=True))
     return h, c
 
 
@@ -343,10 +343,10 @@ def _leaves(cell: TreeCell, x: Tensor, height: Height) -> State:
 
 def _children(parts: list[State], height: Height) -> Children:
     """The children of a height's nodes."""
-    h, c = (torch.cat(one) for one in zip(*parts, strict=True))  # (E, H) each
+    h, c = (torch.cat(part) for part in zip(*parts, strict=True))  # (E, H) each
     if not height.each:
         return Children(h, c, height.parent, height.order)
-    parent, order = (one.index_select(0, height.family) for one in (height.parent, height.order))
+    parent, order = (index.index_select(0, height.family) for index in (height.parent, height.order))
     h, c = h.index_select(0, height.family), c.index_select(0, height.family)
     return Children(h, c, parent, order, height.each)
 

@@ -18,7 +18,7 @@ import torch
 
 from langladder.data.reading import ReadingBatches
 from langladder.ground.errors import InputError
-from langladder.models.growing import GrownConfig
+from langladder.models.fine_tuned import FineTunedConfig
 from langladder.models.making import Run, TrainingResult
 from langladder.models.reading.network_reader import AnyReader, Batch, NetworkReader, Row
 from langladder.tasks.fine_tuning import begin
@@ -109,7 +109,7 @@ def make(
     train: Sequence[Question],
     validation: Sequence[Question],
     *,
-    settings: TransferSettings[GrownConfig, ReadingTraining],
+    settings: TransferSettings[FineTunedConfig, ReadingTraining],
     base: Path,
     run: Run,
     **_: object,

@@ -68,9 +68,9 @@ class UpdateSize(Callback):
         """`gradient_norm` and `update_ratio` of the last update; None for values that are not finite."""
         if self._norm is None:
             return {}
-        found = {"gradient_norm": float(self._norm), "update_ratio": update_ratio(self._before, module)}
+        figures = {"gradient_norm": float(self._norm), "update_ratio": update_ratio(self._before, module)}
         self._norm, self._before = None, []
-        return {name: value if math.isfinite(value) else None for name, value in found.items()}
+        return {name: value if math.isfinite(value) else None for name, value in figures.items()}
 
 
 @torch.no_grad()
@@ -167,8 +167,8 @@ class Recorder(Callback):
         """Add the measurements to the step's row."""
         if trainer.sanity_checking or not self.rows:
             return
-        found = trainer.callback_metrics
-        measures = {name: float(found[name]) for name in sorted(found) if name.startswith("validation_")}
+        metrics = trainer.callback_metrics
+        measures = {name: float(metrics[name]) for name in sorted(metrics) if name.startswith("validation_")}
         self.rows[-1].update(measures)
         for logger in trainer.loggers:
             logger.log_metrics(measures, step=task_of(pl_module).steps_done)

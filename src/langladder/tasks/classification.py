@@ -129,13 +129,13 @@ def train_classifier(
         side = 0 if training else 1
         return LabelledBatch(collate([encoded[side][row] for row in rows]), torch.from_numpy(labels[side][rows]))
 
-    lengths = [[len(one.ids) for one in split] for split in encoded]
+    lengths = [[len(example.ids) for example in split] for split in encoded]
     batches = ReadingBatches(
         (lengths[0], lengths[1]),
         batch,
         batch_size=config.batch_size,
         seed=run.seed,
-        terms=lambda one: model.terms(one.reading),
+        terms=lambda example: model.terms(example.reading),
     )
     config = config.of(len(train))
     task = Classification(model, config)

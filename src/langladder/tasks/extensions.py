@@ -127,21 +127,23 @@ def checked_target(kind: Kind, entry: object) -> Target:
     """
     if not isinstance(entry, Mapping) or "_target_" not in entry:
         raise ValueError(f"{short(entry)}: write {{_target_: {HOMES[kind][0]}.AClass, argument: value}}")
-    found = {str(key): value for key, value in entry.items() if key not in ("_partial_", "_convert_", "_recursive_")}
-    located = _located(kind, str(found["_target_"]))
+    arguments = {
+        str(key): value for key, value in entry.items() if key not in ("_partial_", "_convert_", "_recursive_")
+    }
+    located = _located(kind, str(arguments["_target_"]))
     if (name := located.__name__) in (refused := {"callbacks": CALLBACKS, "optimizer": OPTIMIZERS}.get(kind, {})):
         raise ValueError(f"{name} is not supported: {refused[name]}")
     packages = PACKAGES.get(name, ()) if located.__module__.startswith("pytorch_lightning.") else ()
     if packages and not any(map(find_spec, packages)):
         package = packages[0].replace("_", "-")
         raise ValueError(f"{name} needs {package}, which is not installed: pip install {package}")
-    if name == "Timer" and found.get("duration") is not None:
+    if name == "Timer" and arguments.get("duration") is not None:
         raise ValueError(f"Timer with a duration is not supported: {BY_CLOCK}")
-    if kind != "schedule" or "schedulers" not in found:
-        _check_arguments(located, found, kind)
-    for inner in found.get("schedulers", []) if kind == "schedule" else []:
+    if kind != "schedule" or "schedulers" not in arguments:
+        _check_arguments(located, arguments, kind)
+    for inner in arguments.get("schedulers", []) if kind == "schedule" else []:
         checked_target(kind, inner)
-    return found
+    return arguments
 
 
 def checked_entries(kind: Kind, entries: object) -> dict[str, Target]:
@@ -169,7 +171,7 @@ def checked_flags(flags: Mapping[str, Any]) -> dict[str, Any]:
         if name in FLAGS:
             raise ValueError(f"trainer.{name} is not supported: {FLAGS[name]}")
         if name not in (known := trainer_flags()):
-            near = get_close_matches(name, [one for one in known if one not in FLAGS], n=3, cutoff=0.5)
+            near = get_close_matches(name, [flag for flag in known if flag not in FLAGS], n=3, cutoff=0.5)
             nearest = f"; the nearest: {', '.join(near)}" if near else ""
             raise ValueError(f"trainer.{name}: not a flag of pytorch_lightning.Trainer{nearest}")
     if flags.get("deterministic") is False:
@@ -222,7 +224,7 @@ def _inner(kind: Kind, value: object, first: tuple[object, ...]) -> object:
     if isinstance(value, Mapping) and "_target_" in value:
         return built(kind, checked_target(kind, value), *first)
     if isinstance(value, list):
-        return [_inner(kind, one, first) for one in value]
+        return [_inner(kind, entry, first) for entry in value]
     return value
 
 
@@ -246,10 +248,10 @@ def built_schedule(entry: Target, optimizer: torch.optim.Optimizer, steps: int) 
     """A schedule of torch or of a plugin. Its arguments in `STEPS` that have no value are set to the number of steps of
     the run."""
 
-    def whole(one: Target) -> Target:
-        inner = {"schedulers": [whole(part) for part in one["schedulers"]]} if "schedulers" in one else {}
-        parameters = inspect.signature(_located("schedule", one["_target_"])).parameters
-        return {name: steps for name in STEPS if name in parameters} | one | inner
+    def whole(target: Target) -> Target:
+        inner = {"schedulers": [whole(part) for part in target["schedulers"]]} if "schedulers" in target else {}
+        parameters = inspect.signature(_located("schedule", target["_target_"])).parameters
+        return {name: steps for name in STEPS if name in parameters} | target | inner
 
     return cast(LRScheduler, built("schedule", whole(entry), optimizer))
 
@@ -263,14 +265,14 @@ def _located(kind: Kind, target: str) -> type:
     for other, ours in ALIASES.items():
         target = ours + target.removeprefix(other) if target.startswith(other) else target
     package = plugins.package_of(target)
-    homes = (package,) if package else tuple(one for one in HOMES[kind] if target.startswith(f"{one}."))
+    homes = (package,) if package else tuple(package for package in HOMES[kind] if target.startswith(f"{package}."))
     if not homes:
         allowed = ", ".join(HOMES[kind])
         raise ValueError(f"_target_: {short(target)} is not allowed: a class of {allowed}{plugins.advice(target)}")
-    found = plugins.found(target, homes)
-    if not isinstance(found, type) or not issubclass(found, _base(kind)) or found is _base(kind):
+    location = plugins.find(target, homes)
+    if not isinstance(location, type) or not issubclass(location, _base(kind)) or location is _base(kind):
         raise InputError(f"_target_: {target!r} is not a subclass of {_base(kind).__name__}")
-    return found
+    return location
 
 
 def _base(kind: Kind) -> type:
@@ -289,16 +291,20 @@ def _base(kind: Kind) -> type:
 def _check_arguments(located: type, entry: Target, kind: Kind) -> None:
     signature = inspect.signature(located)
     names = [name for name in entry if name != "_target_"]
-    open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values())
+    open_ended = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in signature.parameters.values())
     for name in names:
         if name not in signature.parameters and not open_ended:
             near = get_close_matches(name, signature.parameters, n=3, cutoff=0.5)
             nearest = f"; the nearest: {', '.join(near)}" if near else ""
             raise ValueError(f"{located.__name__} has no argument {name}{nearest}")
     first = 1 if kind in ("optimizer", "schedule") else 0
-    for number, (name, one) in enumerate(signature.parameters.items()):
+    for number, (name, parameter) in enumerate(signature.parameters.items()):
         named = number < first or name in entry or (kind == "schedule" and name in STEPS)
-        if not named and one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
+        if (
+            not named
+            and parameter.default is parameter.empty
+            and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        ):
             raise ValueError(f"{located.__name__} needs {name}")
 
 

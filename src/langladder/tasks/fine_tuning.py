@@ -13,7 +13,7 @@ import torch
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import is_multi_label
 from langladder.models.classification.neural_classifier import NeuralClassifier
-from langladder.models.growing import TOKENIZER, Grown, GrownConfig, base_for, settings_with_body
+from langladder.models.fine_tuned import TOKENIZER, FineTuned, FineTunedConfig, base_for, settings_with_body
 from langladder.models.making import NamedSettings, Run, TrainingResult
 from langladder.models.network import Network
 from langladder.models.tagging.bert_tagger import BERTTagger
@@ -28,7 +28,7 @@ Kind = TypeVar("Kind", bound=Network)
 
 
 def begin(
-    kind: type[Kind], settings: NamedSettings[GrownConfig], base: Path, *labels: int, seed: int
+    kind: type[Kind], settings: NamedSettings[FineTunedConfig], base: Path, *labels: int, seed: int
 ) -> tuple[Kind, Tokenizer]:
     """The network before its first step, without label names, and the tokenizer of its base.
 
@@ -39,20 +39,20 @@ def begin(
     Raises:
         InputError: the base is of another kind, has fewer layers than requested, or has no matching tokenizer.
     """
-    found = base_for(cast(type[Grown], kind), base)
-    vocab_size: int = getattr(found, "vocab_size", 0)
+    model = base_for(cast(type[FineTuned], kind), base)
+    vocab_size: int = getattr(model, "vocab_size", 0)
     tokenizer = Tokenizer.load(Path(base) / TOKENIZER)
     if vocab_size not in (tokenizer.vocab_size, tokenizer.full_vocab_size):
         raise InputError(
             f"{base}: the network has {vocab_size:,} tokens, its {TOKENIZER} {tokenizer.vocab_size:,}; they do "
             "not belong together"
         )
-    network = network_from_base(kind, settings.model, found, tokenizer, *labels, seed=seed, rung=settings.name)
+    network = network_from_base(kind, settings.model, model, tokenizer, *labels, seed=seed, rung=settings.name)
     return network, tokenizer
 
 
 def network_from_base(
-    kind: type[Kind], config: GrownConfig, base: Network, tokenizer: Tokenizer, *labels: int, seed: int, rung: str
+    kind: type[Kind], config: FineTunedConfig, base: Network, tokenizer: Tokenizer, *labels: int, seed: int, rung: str
 ) -> Kind:
     """A network of `kind` that starts with the weights of `base`, before its first step.
 
@@ -65,7 +65,7 @@ def network_from_base(
     """
     torch.manual_seed(seed)
     network = kind(settings_with_body(config, base, rung), tokenizer.full_vocab_size, *labels)
-    cast(Grown, network).copy_weights(base)
+    cast(FineTuned, network).copy_weights(base)
     return network
 
 
@@ -75,7 +75,7 @@ def make_classifier(
     train: Sequence[Example],
     validation: Sequence[Example],
     *,
-    settings: TransferSettings[GrownConfig, ReadingTraining],
+    settings: TransferSettings[FineTunedConfig, ReadingTraining],
     base: Path,
     run: Run,
     **_: object,
@@ -92,7 +92,7 @@ def make_tagger(
     train: Sequence[Tagged],
     validation: Sequence[Tagged],
     *,
-    settings: TransferSettings[GrownConfig, TaggingTraining],
+    settings: TransferSettings[FineTunedConfig, TaggingTraining],
     base: Path,
     run: Run,
     **_: object,

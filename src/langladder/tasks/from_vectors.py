@@ -55,8 +55,8 @@ def start_from_vectors(
             "writes as one token; make the vectors from the same text, or choose a tokenizer with whole words"
         )
     rows = np.array(list(words))  # (N,)
-    found = np.stack([vectors[word] for word in words.values()]).astype(np.float32)  # (N, D)
-    start_embedding(model, embedding, rows, found, frozen=settings.frozen, path=settings.vectors)
+    results = np.stack([vectors[word] for word in words.values()]).astype(np.float32)  # (N, D)
+    start_embedding(model, embedding, rows, results, frozen=settings.frozen, path=settings.vectors)
     covered = np.zeros(tokenizer.vocab_size, dtype=bool)
     covered[rows] = True
     return covered

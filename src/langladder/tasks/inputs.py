@@ -55,31 +55,31 @@ def units_for(
         InputError: no word is left, subwords have no tokenizer, or the vectors cannot be read or share no word.
     """
     if isinstance(vectors, WordVectors):
-        found: WordVectors | None = vectors
+        results: WordVectors | None = vectors
     else:
         path = vectors or settings.vectors
-        found = None if path is None else read_vectors(Path(path), damage or Damage(settings.damaged))
+        results = None if path is None else read_vectors(Path(path), damage or Damage(settings.damaged))
     if settings.units == "subwords":
         if tokenizer is None:
             raise InputError("input.units=subwords: needs the tokenizer of the text; set input.units to words")
         units: Units = SubwordUnits(Tokenizer.load(tokenizer))
     else:
-        texts = [text for one in train for text in (one.text, one.second) if text is not None]
-        treed = any(one.tree is not None or one.heads is not None for one in train)
+        texts = [text for example in train for text in (example.text, example.second) if text is not None]
+        treed = any(example.tree is not None or example.heads is not None for example in train)
         units = WordUnits.of(
             texts,
             mode="whitespace" if treed else settings.words,
             lowercase=lower_of(settings.lowercase, language),
             min_count=settings.min_count,
         )
-    if found is None:
+    if results is None:
         return units, None
-    if not table_of(units, found)[1].any():
+    if not table_of(units, results)[1].any():
         named = "the vectors given have" if isinstance(vectors, WordVectors) else f"{vectors or settings.vectors} has"
         raise InputError(f"input.vectors: {named} a vector for no word of the training texts")
     if isinstance(units, WordUnits):
-        units = units.with_words(found.words)
-    return units, table_of(units, found)
+        units = units.with_words(results.words)
+    return units, table_of(units, results)
 
 
 def table_of(units: Units, vectors: WordVectors) -> Table:
@@ -102,10 +102,10 @@ def table_of(units: Units, vectors: WordVectors) -> Table:
 
 def spellings(vectors: WordVectors, fold: Callable[[str], str]) -> dict[str, str]:
     """Folded word → its word in the vectors. Of several spellings, the most frequent one, which comes first."""
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for word in vectors.words:
-        found.setdefault(fold(word), word)
-    return found
+        results.setdefault(fold(word), word)
+    return results
 
 
 def start_embedding(

@@ -98,7 +98,7 @@ class JudgedSample:
     def reward(self, model: InstructedGPT) -> float:
         """The mean reward of greedy answers."""
         config = SamplingConfig(strategy="greedy", max_tokens=self.max_tokens)
-        texts = answers(model, self.template, [one.prompt for one in self.prompts], config)
+        texts = answers(model, self.template, [prompt.prompt for prompt in self.prompts], config)
         return float(np.mean(self.judge(self.prompts, texts)))
 
 

@@ -30,15 +30,15 @@ def make_tuned(
     Raises:
         InputError: the base is no GPT; a text is empty.
     """
-    found, config, clock = LanguageModel.load(base), settings.model, Stopwatch()
-    if not isinstance(found, GPT):
+    gpt, config, clock = LanguageModel.load(base), settings.model, Stopwatch()
+    if not isinstance(gpt, GPT):
         raise InputError(
-            f"{settings.name} cannot start from {base}: a {type(found).__name__}, but a KNNLM starts from a GPT of the "
+            f"{settings.name} cannot start from {base}: a {type(gpt).__name__}, but a KNNLM starts from a GPT of the "
             "families lm and tune; choose another base"
         )
-    store = pairs_of(found, document_batches(train, limit=config.entries), config.entries)
-    model = from_gpt(config, found, store)
-    held_out = pairs_of(found, document_batches(validation, limit=VALIDATION_TOKENS))
+    store = pairs_of(gpt, document_batches(train, limit=config.entries), config.entries)
+    model = from_gpt(config, gpt, store)
+    held_out = pairs_of(gpt, document_batches(validation, limit=VALIDATION_TOKENS))
     loss = model.head.choose(held_out, config.temperatures)
     weight, temperature = model.head.mix.tolist()
     say(f"kNN-LM: {len(store.tokens):,} entries, λ = {weight:.2f}, τ = {temperature:g}, validation loss {loss:.4f}")

@@ -339,7 +339,9 @@ def _of_target(module: nn.Module, entry: Target, lr: float) -> torch.optim.Optim
     if entry.get("weight_decay"):
         vectors = [p for p in parameters if p.dim() < 2]
         groups = [{"params": [p for p in parameters if p.dim() >= 2]}, {"params": vectors, "weight_decay": 0.0}]
-    optimizer: torch.optim.Optimizer = built("optimizer", {"lr": lr} | entry, [one for one in groups if one["params"]])
+    optimizer: torch.optim.Optimizer = built(
+        "optimizer", {"lr": lr} | entry, [group for group in groups if group["params"]]
+    )
     return optimizer
 
 

@@ -78,8 +78,12 @@ def train_reward_model(
     )
     if not rows:
         raise InputError("rankings: no two training responses of different rank fit into the context")
-    encoded = template.rows([one.messages for one in demonstrations])
-    kept = [one.messages for one, row in zip(demonstrations, encoded, strict=True) if len(row.ids) <= model.context]
+    encoded = template.rows([demonstration.messages for demonstration in demonstrations])
+    kept = [
+        demonstration.messages
+        for demonstration, row in zip(demonstrations, encoded, strict=True)
+        if len(row.ids) <= model.context
+    ]
     if not kept:
         raise InputError("rankings: no demonstration to set the reward model's bias by; give some")
     config = config.of(len(rows))

@@ -47,11 +47,11 @@ class Sharded(DDPStrategy):
 
     def optimizer_state(self, optimizer: Optimizer) -> dict[str, Any]:
         """The optimiser's state, unsharded, on every process."""
-        found: dict[str, Any] = optimizer.state_dict()
+        result: dict[str, Any] = optimizer.state_dict()
         state = {
-            number: {name: _gathered(value) for name, value in own.items()} for number, own in found["state"].items()
+            number: {name: _gathered(value) for name, value in own.items()} for number, own in result["state"].items()
         }
-        return found | {"state": state}
+        return result | {"state": state}
 
     def load_optimizer_state_dict(self, checkpoint: Mapping[str, Any]) -> None:
         """Load this process's part of an unsharded state."""

@@ -95,9 +95,9 @@ class Tagging(Task, Generic[Sentence, Batch]):
     def _count_phrases(self, best: list[list[int]], gold: list[list[int]], lengths: list[int]) -> None:
         names = self.model.tags
         for *rows, length in zip(best, gold, lengths, strict=True):
-            found, right = ({*phrases_of([names[tag] for tag in row[:length]])} for row in rows)
-            self.tally["phrases right"] += len(found & right)
-            self.tally["phrases"] += len(found) + len(right)
+            predicted, right = ({*phrases_of([names[tag] for tag in row[:length]])} for row in rows)
+            self.tally["phrases right"] += len(predicted & right)
+            self.tally["phrases"] += len(predicted) + len(right)
 
     def measures(self) -> dict[str, float]:
         """Share of the validation words with the correct tag; for phrases, F₁ = 2 |right ∩ found| / (|right| +
@@ -135,7 +135,7 @@ def train_tagger(
         raise InputError("tagging: no training sentence; see the report of the stage `clean`")
     _possible(model, [sentence for split in splits for sentence in split])
     encoded = [[model.encode(sentence.words) for sentence in split] for split in splits]
-    lengths = [[len(one.ids) for one in split] for split in encoded]
+    lengths = [[len(sentence.ids) for sentence in split] for split in encoded]
     counts = [[len(sentence.words) for sentence in split] for split in splits]
     tags = [
         np.split(tag_ids(split, model.tags), np.cumsum(own)[:-1]) for split, own in zip(splits, counts, strict=True)
@@ -192,11 +192,11 @@ def start_words(model: NeuralTagger, vectors: WordVectors, *, frozen: bool) -> N
     rows = [position for position, word in enumerate(model.words.words) if word in spelt]
     if not rows:
         raise InputError("input.vectors: the vectors contain no word of the training sentences")
-    found = torch.from_numpy(np.stack([vectors[spelt[model.words.words[position]]] for position in rows]))  # (N, D)
+    results = torch.from_numpy(np.stack([vectors[spelt[model.words.words[position]]] for position in rows]))  # (N, D)
     if frozen:
         with torch.no_grad():
             model.embedding.weight.zero_()
-    scaled = found / found.std().clamp(min=1e-12) * dim**-0.5
+    scaled = results / results.std().clamp(min=1e-12) * dim**-0.5
     start_embedding(model, model.embedding, np.array(rows) + len(NAMES), scaled.numpy(), frozen=frozen)
 
 
@@ -216,20 +216,20 @@ def make(
     chosen = settings.input
     path = base or (Path(chosen.vectors) if chosen.vectors else None)
     damage = Damage("skip" if base else chosen.damaged)
-    found = None if path is None else read_vectors(path, damage)
+    vectors = None if path is None else read_vectors(path, damage)
     words = TaggerWords.of(
         train,
         lowercase=lower_of(chosen.lowercase, language),
         digits=chosen.digits,
         min_count=chosen.min_count,
-        more=[] if found is None else found.words,
+        more=[] if vectors is None else vectors.words,
     )
     config = settings.model
     if config.features == "auto":
         config = config.model_copy(update={"features": 2 * count_features(sentence.words for sentence in train)})
     torch.manual_seed(run.seed)
     model = kind(config, *words.sizes, len(tags)).equip(words, tags)
-    if found is not None:
-        start_words(model, found, frozen=chosen.frozen)
+    if vectors is not None:
+        start_words(model, vectors, frozen=chosen.frozen)
     result = train_tagger(model, train, validation, settings.training, run)
     return model, replace(result, vectors_skipped=sum(damage.counts.values()))

@@ -61,7 +61,7 @@ class Task(pl.LightningModule):
         self.steps_done = 0
         self.rate = 0.0
         self.tally: Counter[str] = Counter()
-        self._found: list[tuple[float, int]] = []
+        self._validated: list[tuple[float, int]] = []
         self._compiled: tuple[Callable[..., torch.Tensor], Callable[..., tuple[torch.Tensor, ...]]] | None = None
 
     @abstractmethod
@@ -187,15 +187,15 @@ class Task(pl.LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         """Reset the sums for a new validation."""
-        self.tally, self._found = Counter(), []
+        self.tally, self._validated = Counter(), []
 
     def validation_step(self, batch: tuple[object, bool]) -> None:
         """Add one validation batch. A batch that does not count only keeps the processes synchronised."""
         validation, counts = batch
         before = Counter(self.tally)
-        found = self.evaluate(validation)
+        figures = self.evaluate(validation)
         if counts:
-            self._found.append(found)
+            self._validated.append(figures)
         else:
             self.tally = Counter({name: before[name] for name in self.tally})
 
@@ -212,18 +212,18 @@ class Task(pl.LightningModule):
             tensor = torch.tensor(value, dtype=torch.float64, device=self.device)
             self.log(name, tensor, prog_bar=name == MONITOR, logger=False, batch_size=1)
         if self.trainer.state.fn == TrainerFn.FITTING:
-            for one in self.trainer.lr_scheduler_configs:
-                if isinstance(one.scheduler, ReduceLROnPlateau):
-                    one.scheduler.step(measures[self.monitor])
+            for scheduler in self.trainer.lr_scheduler_configs:
+                if isinstance(scheduler.scheduler, ReduceLROnPlateau):
+                    scheduler.scheduler.step(measures[self.monitor])
 
     def _of_all(self) -> list[tuple[float, int]]:
         """The results of all processes in the order of the batches, which does not depend on the number of
         processes."""
         if ranks().size == 1:
-            return self._found
-        most = int(max(gathered(torch.tensor([len(self._found)])))[0])
+            return self._validated
+        most = int(max(gathered(torch.tensor([len(self._validated)])))[0])
         padded = torch.full((most, 2), -1.0, dtype=torch.float64)
-        padded[: len(self._found)] = torch.tensor(self._found, dtype=torch.float64).view(-1, 2)
+        padded[: len(self._validated)] = torch.tensor(self._validated, dtype=torch.float64).view(-1, 2)
         rows = torch.stack(gathered(padded), dim=1).flatten(0, 1).tolist()  # result i of each, then i + 1
         return [(loss, int(terms)) for loss, terms in rows if terms >= 0]
 

@@ -167,8 +167,8 @@ def _trainer(
     flags: dict[str, Any] = {
         "deterministic": "warn",
         "profiler": config.profiler,
-        "enable_progress_bar": any(isinstance(one, ProgressBar) for one in callbacks),
-        "enable_model_summary": any(isinstance(one, ModelSummary) for one in callbacks),
+        "enable_progress_bar": any(isinstance(callback, ProgressBar) for callback in callbacks),
+        "enable_model_summary": any(isinstance(callback, ModelSummary) for callback in callbacks),
         "default_root_dir": checkpoints,
     }
     with _refusals_of_lightning():
@@ -254,7 +254,7 @@ def _pinned(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.pin_memory()
     if isinstance(value, dict):
-        return {key: _pinned(one) for key, one in value.items()}
+        return {key: _pinned(entry) for key, entry in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(_pinned, value))
     return type(value)(map(_pinned, value)) if type(value) in (list, tuple) else value

@@ -108,8 +108,8 @@ class BleuSample:
 
     def bleu(self, model: Translator) -> float:
         """sacreBLEU's BLEU, 0 to 100, of greedy translations."""
-        found = translate(model, self.sources, BeamConfig(width=1))
-        texts = [self.tokenizer.decode(hypotheses[0].tokens) for hypotheses in found]
+        translations = translate(model, self.sources, BeamConfig(width=1))
+        texts = [self.tokenizer.decode(hypotheses[0].tokens) for hypotheses in translations]
         return float(BLEU(tokenize=self.bleu_tokenize, force=True).corpus_score(texts, [self.references]).score)
 
 

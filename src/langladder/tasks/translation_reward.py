@@ -93,13 +93,13 @@ class RewardTask(TranslationTask):
         best = self._greedy(batch.source) if self.settings.method == "self_critical" else references
         if self.settings.method == "risk":  # each of S(x) once
             samples = [
-                [list(one) for one in dict.fromkeys(map(tuple, (reference, *several)))]
+                [list(sample) for sample in dict.fromkeys(map(tuple, (reference, *several)))]
                 for reference, several in zip(references, samples, strict=True)
             ]
         with torch.backends.cudnn.flags(enabled=False):  # cuDNN does not differentiate a network without dropout
-            found = candidate_log_probs(self.model, batch.source, samples)
+            results = candidate_log_probs(self.model, batch.source, samples)
         losses = []
-        for log_probs, several, reference, greedy in zip(found, samples, references, best, strict=True):
+        for log_probs, several, reference, greedy in zip(results, samples, references, best, strict=True):
             rewards = log_probs.new_tensor([self.reward(ids, reference) for ids in several])  # (K,)
             if self.settings.method == "risk":
                 losses.append(expected_cost(log_probs, 1 - rewards, self.settings.alpha))
@@ -111,11 +111,13 @@ class RewardTask(TranslationTask):
         """M samples of each sentence, a function of the seed, the step and the sentence."""
         seed = int(generator(self.seed, self.steps_done).integers(2**63))
         config = SampleConfig(samples=self.settings.samples, max_ratio=self.settings.max_ratio, seed=seed)
-        return [[one.tokens for one in several] for several in sample_translations(self.model, source, config)]
+        return [
+            [candidate.tokens for candidate in several] for several in sample_translations(self.model, source, config)
+        ]
 
     def _greedy(self, source: torch.Tensor) -> list[list[int]]:
-        found = beam_search(self.model, source, BeamConfig(width=1, max_ratio=self.settings.max_ratio))
-        return [hypotheses[0].tokens for hypotheses in found]
+        results = beam_search(self.model, source, BeamConfig(width=1, max_ratio=self.settings.max_ratio))
+        return [hypotheses[0].tokens for hypotheses in results]
 
 
 def make(

@@ -30,8 +30,8 @@ def test_a_pipe_gives_a_line_a_question(models):
     result = run(models / "spans", "--context", TEXT, text="who ate the apple ?\n\nwhere is rome ?\n")
     assert result.exit_code == 0
     assert result.stdout == "anna\t0\t0.7143\twho ate the apple ?\n\n\t\t0.5000\twhere is rome ?\n"
-    found = json.loads(run(models / "spans", "--context", TEXT, "--json", text="\nwho ?\n").stdout)["questions"]
-    assert found[0] == {"question": "", "answers": []} and found[1]["answers"]
+    questions = json.loads(run(models / "spans", "--context", TEXT, "--json", text="\nwho ?\n").stdout)["questions"]
+    assert questions[0] == {"question": "", "answers": []} and questions[1]["answers"]
 
 
 def test_a_paragraph_may_be_a_file_of_several_lines(models, tmp_path):
@@ -39,9 +39,9 @@ def test_a_paragraph_may_be_a_file_of_several_lines(models, tmp_path):
     result = run(
         models / "spans", "who saw the pear ?", "--context", str(tmp_path / "text.txt"), "--best", "2", "--json"
     )
-    found = json.loads(result.stdout)
-    assert found["context"] == TEXT
-    (question,) = found["questions"]
+    content = json.loads(result.stdout)
+    assert content["context"] == TEXT
+    (question,) = content["questions"]
     first, second = question["answers"]
     assert first["text"] == "peter" and TEXT[first["start"] :].startswith("peter")
     assert second["text"] == "" and second["start"] is None

@@ -69,7 +69,7 @@ def test_the_reward_model_chooses_by_options_or_by_what_the_rung_is(run: Run, ro
     assert beside["best_of_n"] == expected(root, 5) and set(beside) == {"sft", "best_of_n"}
 
 
-def test_it_is_found_from_elsewhere(root: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_found_from_outside(root: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its reward model lies in its own project."""
     here = run("models/align/best_of_n").output
     monkeypatch.chdir(tmp_path)
@@ -85,8 +85,8 @@ def test_of_more_answers_the_chosen_one_is_no_worse(root: Path) -> None:
     def reward(text: str) -> float:
         return float(judge.rewards([(*prompt, Message("assistant", text))])[0])
 
-    found = [reward(chosen_answer(model, TEMPLATE, prompt, config, Chooser(n, judge))) for n in (1, 4, 16)]
-    assert found == sorted(found) and found[0] < found[-1]
+    rewards = [reward(chosen_answer(model, TEMPLATE, prompt, config, Chooser(n, judge))) for n in (1, 4, 16)]
+    assert rewards == sorted(rewards) and rewards[0] < rewards[-1]
     room = model.context - len(TEMPLATE.prompt(asked("")))
     full = asked(" ".join(["cat"] * (room - 2)))
     long = SamplingConfig(strategy="sample", max_tokens=40)

@@ -55,8 +55,8 @@ def test_turns_are_answered_one_after_the_other(run: Run, models: Path) -> None:
 
 
 def test_two_models_answer_side_by_side(run: Run, models: Path) -> None:
-    found = json.loads(run("a/sft", "a/ppo", "--say", "say cat", "--max-tokens", "6", "--json").output)
-    assert found["turns"] == [
+    content = json.loads(run("a/sft", "a/ppo", "--say", "say cat", "--max-tokens", "6", "--json").output)
+    assert content["turns"] == [
         {"user": "say cat", "answers": {name: alone(models / "a" / name, "say cat")[0] for name in ("sft", "ppo")}}
     ]
     table = run("a/sft", "b/sft", "--say", "say cat", "--max-tokens", "6").output
@@ -134,6 +134,6 @@ def test_on_a_terminal_it_asks(run: Run, models: Path, monkeypatch: pytest.Monke
         ([], "Missing argument 'MODEL...'"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(run: Run, arguments: list[str], message: str) -> None:
+def test_bad_input_is_reported_in_a_sentence(run: Run, arguments: list[str], message: str) -> None:
     result = run(*arguments)
     assert result.exit_code == 2 and message in result.stderr and "Traceback" not in result.output, result.output

@@ -56,7 +56,7 @@ def run(folders: Path) -> Run:
     return invoke
 
 
-def test_a_text_that_is_read_in_part_is_said_once(folders: Path, run: Run) -> None:
+def test_a_text_that_is_read_in_part_is_reported_once(folders: Path, run: Run) -> None:
     config = RecurrentClassifier.Config(embedding_dim=8, width=8, max_length=3)
     RecurrentClassifier(config, UNITS.full_vocab_size, 2).equip(UNITS, ["no", "yes"]).save(folders / "short")
     note = "note: a text is longer than the 3 tokens that this classifier reads: the rest of it was not read\n"
@@ -77,8 +77,8 @@ def test_a_pipe_gives_lines_with_tabs(run: Run) -> None:
 
 @pytest.mark.parametrize("model", ["logistic", "majority", "trees"])
 def test_a_blank_line_is_answered_by_one_without_a_label(run: Run, model: str) -> None:
-    found = json.loads(run(model, "--json", text="\n((not) (good))\n\n").stdout)["texts"]
-    assert [len(one["labels"]) for one in found] == [0, 1, 0] and found[0] == {"text": "", "labels": []}
+    texts = json.loads(run(model, "--json", text="\n((not) (good))\n\n").stdout)["texts"]
+    assert [len(item["labels"]) for item in texts] == [0, 1, 0] and texts[0] == {"text": "", "labels": []}
     assert run(model, text="\n\n").stdout == "\n\n"
 
 
@@ -97,9 +97,9 @@ def test_a_file_may_be_gzipped_and_hold_pairs(run: Run, tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"good film .\tbad film .\r\n"))
     result = run("logistic", path)
     assert result.exit_code == 0 and result.stdout.endswith("\tgood film .\tbad film .\n")
-    found = json.loads(run("logistic", path, "--json", "--explain").stdout)["texts"][0]
-    assert (found["text"], found["second"]) == ("good film .", "bad film .")
-    assert [word["piece"] for word in found["words"]] == ["good", "film", ".", "<sep>", "bad", "film", "."]
+    text = json.loads(run("logistic", path, "--json", "--explain").stdout)["texts"][0]
+    assert (text["text"], text["second"]) == ("good film .", "bad film .")
+    assert [word["piece"] for word in text["words"]] == ["good", "film", ".", "<sep>", "bad", "film", "."]
 
 
 def test_texts_may_stand_on_the_command_line(run: Run, tmp_path: Path) -> None:
@@ -140,13 +140,13 @@ def test_a_message_is_short_whatever_was_given(run: Run, words: list[str]) -> No
 
 
 def test_json_has_labels_words_and_nodes(run: Run) -> None:
-    found = json.loads(run("trees", "--json", "--explain", "--top", 5, text="((not) (good))").stdout)
-    assert found["labels"] == ["no", "yes"]
-    (one,) = found["texts"]
-    assert one["text"] == "not good" and len(one["labels"]) == 2
-    assert sum(label["probability"] for label in one["labels"]) == pytest.approx(1, abs=1e-5)
-    assert [word["piece"] for word in one["words"]] == ["not", "good"]
-    assert [(node["children"], node["word"]) for node in one["nodes"]] == [([], 0), ([], 1), ([0, 1], None)]
+    content = json.loads(run("trees", "--json", "--explain", "--top", 5, text="((not) (good))").stdout)
+    assert content["labels"] == ["no", "yes"]
+    (item,) = content["texts"]
+    assert item["text"] == "not good" and len(item["labels"]) == 2
+    assert sum(label["probability"] for label in item["labels"]) == pytest.approx(1, abs=1e-5)
+    assert [word["piece"] for word in item["words"]] == ["not", "good"]
+    assert [(node["children"], node["word"]) for node in item["nodes"]] == [([], 0), ([], 1), ([0, 1], None)]
     plain = json.loads(run("majority", "--json", text="anything").stdout)["texts"]
     assert plain == [{"text": "anything", "labels": [{"label": "yes", "probability": 0.666667}]}]
     assert json.loads(run("majority", "--json", text="").stdout)["texts"] == []
@@ -158,7 +158,7 @@ def test_words_are_explained_by_signs_where_there_are_no_colours(run: Run) -> No
     assert label_line.startswith("no 0.") and "bad[++++]" in words and "\x1b" not in words
 
 
-def test_attention_and_every_node_are_told(run: Run) -> None:
+def test_attention_and_every_node_are_reported(run: Run) -> None:
     lines = run("attentive", "--explain", text="not good .").stdout.splitlines()
     shares = [int(part[:-1]) for part in lines[3].replace("[", " ").split(" ") if part.endswith("]")]
     assert lines[3].startswith("  attention: not[") and sum(shares) == pytest.approx(100, abs=2)
@@ -174,12 +174,12 @@ def test_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch, folders: Path) -
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     model = Classifier.load(folders / "logistic")
-    (found,) = classify(model, [Example("bad film .")], ClassifyRequest(explain=True))
-    printed = readers.explanation(found)
+    (result,) = classify(model, [Example("bad film .")], ClassifyRequest(explain=True))
+    printed = readers.explanation(result)
     assert click.style("bad", fg=readers.BLACK, bg=readers.FOR[-1]) in printed
     assert click.unstyle(printed).splitlines()[1] == "  bad film ." and "fuller" in readers.legend_line()
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "bad[++++]" in readers.explanation(found)
+    assert "bad[++++]" in readers.explanation(result)
 
 
 def test_a_conversation_goes_on_after_a_mistake(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ def test_a_conversation_goes_on_after_a_mistake(run: Run, monkeypatch: pytest.Mo
         ("a\t ", "texts.tsv:2: a tab beside an empty text; write one text on a line"),
     ],
 )
-def test_a_line_that_is_no_text_is_refused_with_its_place(run: Run, tmp_path: Path, line: str, message: str) -> None:
+def test_a_line_that_is_no_text_is_refused_with_its_line(run: Run, tmp_path: Path, line: str, message: str) -> None:
     (tmp_path / "texts.tsv").write_text(f"good film .\n{line}\n")
     result = run("logistic", tmp_path / "texts.tsv")
     assert result.exit_code == 2 and message in result.stderr and result.stdout == ""
@@ -229,8 +229,8 @@ def test_a_text_without_brackets_is_a_tree_that_branches_to_the_right(run: Run, 
     assert plain.stdout == tree.stdout and "branches" not in tree.stderr
     assert plain.stderr == "note: no brackets were given: read as a tree that branches to the right\n"
     assert "read as" in json.loads(run("trees", "--json", text="not good").stdout)["texts"][0]["note"]
-    found = ll.load(folders / "trees").classify(["not good film", "((not) ((good) (film)))", ""])
-    assert found[0].labels == found[1].labels and [bool(one.details.note) for one in found] == [True, False, False]
+    result = ll.load(folders / "trees").classify(["not good film", "((not) ((good) (film)))", ""])
+    assert result[0].labels == result[1].labels and [bool(item.details.note) for item in result] == [True, False, False]
     assert "standard input:2: this classifier reads trees" in run("trees", text="a\nb (c)\n").stderr
 
 

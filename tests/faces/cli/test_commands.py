@@ -44,9 +44,9 @@ def answer(result: Result) -> Any:
 
 
 def test_neighbours(run: Run, folder: Path) -> None:
-    found = answer(run("neighbours", folder, "king", "apple", "-k", 2, "--json"))
-    assert [near["word"] for near in found["neighbours"][0]["nearest"]] == ["queen", "man"]
-    assert found["neighbours"][0]["nearest"][0]["score"] == pytest.approx(2 / np.sqrt(6), abs=1e-6)
+    result = answer(run("neighbours", folder, "king", "apple", "-k", 2, "--json"))
+    assert [near["word"] for near in result["neighbours"][0]["nearest"]] == ["queen", "man"]
+    assert result["neighbours"][0]["nearest"][0]["score"] == pytest.approx(2 / np.sqrt(6), abs=1e-6)
     table = run("neighbours", folder, "apple", "-k", 9).stdout
     assert re.search(r"1 +\[bold\] +0\.\d{4}", table)  # a word is never markup
     assert LONG in table and "…" not in table and "\x1b" not in table  # whole and plain in a pipe
@@ -64,7 +64,7 @@ def test_neighbours_by_every_measure(run: Run, folder: Path, measure: str, first
 
 @pytest.mark.parametrize("method", ["add", "mul"])
 def test_analogy(run: Run, folder: Path, method: str) -> None:
-    found = answer(run("analogy", folder, "man", "woman", "king", "--method", method, "--json"))
+    result = answer(run("analogy", folder, "man", "woman", "king", "--method", method, "--json"))
     unit = read_vectors(folder).unit.astype(np.float64)
     man, woman, king = (unit @ unit[index] for index in range(3))  # cosines with all words
     target = unit[1] - unit[0] + unit[2]
@@ -72,8 +72,8 @@ def test_analogy(run: Run, folder: Path, method: str) -> None:
     multiplied = (1 + woman) / 2 * (1 + king) / 2 / ((1 + man) / 2 + 0.001)
     scores = added if method == "add" else multiplied
     expected = sorted(range(3, len(WORDS)), key=lambda index: -scores[index])
-    assert found["method"] == f"3cos{method}"
-    assert [(a["word"], a["score"]) for a in found["answers"]] == [
+    assert result["method"] == f"3cos{method}"
+    assert [(a["word"], a["score"]) for a in result["answers"]] == [
         (WORDS[index], pytest.approx(scores[index], rel=1e-4, abs=1e-5)) for index in expected
     ]
     assert re.search(r"1 +queen +0\.", run("analogy", folder, "man", "woman", "king").stdout)
@@ -97,8 +97,8 @@ def test_damaged_entries_are_left_out_and_counted_or_refused(
     ]  # fmt: skip
     for command in commands:
         caplog.clear()
-        found = answer(run(*command, "--json"))
-        assert found["skipped"] == {
+        result = answer(run(*command, "--json"))
+        assert result["skipped"] == {
             "a word that occurs twice": {"count": 1, "first": f"{path}:3"},
             "a word that is not UTF-8": {"count": 1, "first": f"{path}:4"},
         }
@@ -119,11 +119,11 @@ def test_words_made_up_of_their_ngrams(run: Run, tmp_path: Path) -> None:
     ngrams = np.array([side[bucket] for bucket in buckets.tolist()], dtype=np.float32)
     matrix = np.array([[1, 0.1], [1, 0], [0, 1]], dtype=np.float32)
     SubwordVectors(words, matrix, None, {}, cut, buckets, ngrams).save(tmp_path / "sub")
-    (found,) = answer(run("neighbours", tmp_path / "sub", "stalking", "--json"))["neighbours"]
-    assert found["nearest"][0] == {"word": "talking", "score": 1.0}
+    (result,) = answer(run("neighbours", tmp_path / "sub", "stalking", "--json"))["neighbours"]
+    assert result["nearest"][0] == {"word": "talking", "score": 1.0}
     assert answer(run("similarity", tmp_path / "sub", "roses", "rose", "--json"))["cosine"] > 0.5
-    found = answer(run("analogy", tmp_path / "sub", "stalking", "roses", "walking", "--json"))
-    assert found["answers"][0]["word"] == "rose"
+    result = answer(run("analogy", tmp_path / "sub", "stalking", "roses", "walking", "--json"))
+    assert result["answers"][0]["word"] == "rose"
     refused = run("neighbours", tmp_path / "sub", "xyz")
     assert refused.exit_code == 2 and "'xyz' is not among the 3 words" in refused.stderr
     assert "stalking" in run("neighbours", tmp_path / "sub", "stalking", "--measure", "dot").stderr
@@ -132,22 +132,22 @@ def test_words_made_up_of_their_ngrams(run: Run, tmp_path: Path) -> None:
 def test_analogy_of_a_file(run: Run, folder: Path, tmp_path: Path) -> None:
     questions = tmp_path / "questions.txt"
     questions.write_text(": family\nMan Woman King Queen\nman woman king prince\n: gram1-x\nman king woman apple\n")
-    found = answer(run("analogy", folder, questions, "--json"))
-    assert found["overall"]["correct"] == 1 and found["overall"]["answered"] == 2
+    result = answer(run("analogy", folder, questions, "--json"))
+    assert result["overall"]["correct"] == 1 and result["overall"]["answered"] == 2
     table = run("analogy", folder, questions).stdout
     assert re.search(r"family +1\.0000 .* 1 +2", table) and re.search(r"all +0\.5000 .* 2 +3", table)
 
 
 def test_similarity(run: Run, folder: Path, tmp_path: Path) -> None:
-    found = answer(run("similarity", folder, "king", "queen", "--json"))
-    assert found == {
+    result = answer(run("similarity", folder, "king", "queen", "--json"))
+    assert result == {
         "first": "king", "second": "queen", "cosine": pytest.approx(0.816497, abs=1e-6), "dot": 2.0, "euclidean": 1.0
     }  # fmt: skip
     assert re.search(r"cosine +0\.8165", run("similarity", folder, "king", "queen").stdout)
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("king\tqueen\t9\nman\tking\t8\nman\tapple\t1\nman\tghost\t1\n")
-    (found,) = answer(run("similarity", folder, pairs, "--json"))["sets"]
-    assert found["spearman"] == 1.0 and (found["covered"], found["pairs"]) == (3, 4)
+    (result,) = answer(run("similarity", folder, pairs, "--json"))["sets"]
+    assert result["spearman"] == 1.0 and (result["covered"], result["pairs"]) == (3, 4)
     assert re.search(r"pairs +1\.0000 .* 3 +4", run("similarity", folder, pairs).stdout)
 
 
@@ -157,21 +157,21 @@ def test_map(run: Run, folder: Path, tmp_path: Path, ending: str, method: str) -
     groups.write_text("king\troyal\nqueen\troyal\napple\n[bold]\tsigns & such\n")
     out = tmp_path / f"map.{ending}"
     arguments = ["map", folder, out, "man", "--words", groups, "--method", method]
-    found = answer(run(*arguments, "--json"))
-    assert {p["word"]: p["group"] for p in found["words"]} == {
+    result = answer(run(*arguments, "--json"))
+    assert {p["word"]: p["group"] for p in result["words"]} == {
         "man": "", "king": "royal", "queen": "royal", "apple": "", "[bold]": "signs & such"
     }  # fmt: skip
-    assert (found["explained"] is not None) == (method == "pca")
+    assert (result["explained"] is not None) == (method == "pca")
     text = out.read_text(encoding="utf-8")
     named = re.findall(r'<use [^>]*x="([\d.]+)" y="([\d.]+)"[^>]*><title>([^<]*)</title></use>', text)
     assert sorted(word for *_, word in named) == sorted(["man", "apple", "king", "queen", "[bold]"])
     across = {word: float(x) for x, _, word in named}
-    x_of_word = {p["word"]: p["x"] for p in found["words"]}
+    x_of_word = {p["word"]: p["x"] for p in result["words"]}
     assert sorted(across, key=across.__getitem__) == sorted(x_of_word, key=x_of_word.__getitem__)
     assert "signs &amp; such" in text and not re.search(r'(src|href)="http', text)  # self-contained
     if method == "pca":  # the plane's coordinates are the principal components
-        rows = np.array([read_vectors(folder).unit[WORDS.index(p["word"])] for p in found["words"]], dtype=np.float64)
-        points = np.array([[p["x"], p["y"]] for p in found["words"]])
+        rows = np.array([read_vectors(folder).unit[WORDS.index(p["word"])] for p in result["words"]], dtype=np.float64)
+        points = np.array([[p["x"], p["y"]] for p in result["words"]])
         gram = (rows - rows.mean(0)) @ (rows - rows.mean(0)).T
         values = np.sort(np.linalg.eigvalsh(gram))[::-1]
         assert np.sort((points**2).sum(0))[::-1] == pytest.approx(values[:2], abs=1e-5)
@@ -184,8 +184,8 @@ def test_convert_and_back_roundtrip(run: Run, folder: Path, tmp_path: Path, name
     out = tmp_path / name
     assert "7 words × 3" in run("convert", folder, out).stdout
     known = read_vectors(folder)
-    found = read_vectors(out)
-    assert found.words == known.words and np.array_equal(found.matrix, known.matrix)
+    vectors = read_vectors(out)
+    assert vectors.words == known.words and np.array_equal(vectors.matrix, known.matrix)
     refused = run("convert", folder, out)
     assert refused.exit_code == 2 and "exists already; give --overwrite" in refused.stderr
     report = answer(run("convert", folder, out, "--overwrite", "--top", 2, "--json"))
@@ -312,7 +312,7 @@ def test_bias(run: Run, biased: Path, tmp_path: Path) -> None:
         (["bias", "audit", "V", "."], "has no professions.json or professions.txt"),
     ],
 )
-def test_bad_input_is_told_without_traceback(run: Run, folder: Path, arguments: list[str], message: str) -> None:
+def test_bad_input_is_reported_without_traceback(run: Run, folder: Path, arguments: list[str], message: str) -> None:
     result = run(*(folder if argument == "V" else argument for argument in arguments))
     assert result.exit_code == 2 and message in result.stderr and result.stdout == ""
     assert isinstance(result.exception, SystemExit) and "Traceback" not in result.output

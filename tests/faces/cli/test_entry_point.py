@@ -31,8 +31,8 @@ def test_answers_in_a_pipe_are_plain_and_whole(file: Path) -> None:
     table = start("neighbours", file, "king")
     assert table.returncode == 0 and table.stderr == ""
     assert "a-word-that-is-longer-than-the-terminal" in table.stdout and "\x1b" not in table.stdout
-    found = json.loads(start("similarity", file, "king", "queen", "--json").stdout)
-    assert found["cosine"] == pytest.approx(0.5**0.5, abs=1e-6)
+    content = json.loads(start("similarity", file, "king", "queen", "--json").stdout)
+    assert content["cosine"] == pytest.approx(0.5**0.5, abs=1e-6)
 
 
 def test_bad_input_ends_with_code_2_and_one_line(file: Path) -> None:
@@ -62,5 +62,5 @@ def test_the_shell_completes_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_LANGLADDER_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "langladder nei")
     monkeypatch.setenv("COMP_CWORD", "1")
-    found = subprocess.run([script], capture_output=True, text=True, check=False)
-    assert found.stdout == "plain,neighbours\n"
+    completed = subprocess.run([script], capture_output=True, text=True, check=False)
+    assert completed.stdout == "plain,neighbours\n"

@@ -26,7 +26,7 @@ from langladder.models.reading.bert_span import BERTSpan
 from langladder.models.tagging.bert_tagger import BERTTagger
 from langladder.text.labelled.labelled import Example
 from tests.formats.test_bert_heads_folder import made
-from tests.models.grown_rungs import LABELS, saved_bert
+from tests.models.fine_tuned_rungs import LABELS, saved_bert
 from tests.models.spoken import saved_instructed
 
 CONF = Path(__file__).resolve().parents[3] / "conf"
@@ -103,19 +103,19 @@ def test_every_rung_has_another_format_or_a_sentence_says_that_it_has_none(tmp_p
     files = [file for name, family in families().items() if family.trained for file in (CONF / name).glob("*.yaml")]
     targets = {str(yaml.safe_load(file.read_text(encoding="utf-8")).get("_target_")) for file in files}
     targets |= {"langladder.models.language.instructed.InstructedGPT", "langladder.models.reward.RewardModel"}
-    found: dict[str, str] = {}
-    for target in sorted(one for one in targets if one.startswith("langladder.models.")):
+    result: dict[str, str] = {}
+    for target in sorted(target for target in targets if target.startswith("langladder.models.")):
         sizes = dict.fromkeys(getattr(locate(target), "SIZES", ()), 9)
         write_json(tmp_path / "config.json", {"format": FORMAT_VERSION, "_target_": target, **sizes, "config": {}})
         kind = target.rpartition(".")[2]
         try:
-            found[kind] = _choose(tmp_path, None)
+            result[kind] = _choose(tmp_path, None)
         except InputError as error:
             message = str(error)
             assert f"no other format supports a {kind}; its weights are in model.safetensors" in message
             assert "\n" not in message and len(message) < 600
-    assert {"GPT", "InstructedGPT", "BERT", "RecurrentLM", "KneserNey", "Transformer", "BERTSpan"} <= found.keys()
-    assert {"TextCNN", "NNLM", "RewardModel", "CTCRecognizer", "FeatureCRF"}.isdisjoint(found)
+    assert {"GPT", "InstructedGPT", "BERT", "RecurrentLM", "KneserNey", "Transformer", "BERTSpan"} <= result.keys()
+    assert {"TextCNN", "NNLM", "RewardModel", "CTCRecognizer", "FeatureCRF"}.isdisjoint(result)
     write_json(tmp_path / "vectors" / "words.json", {"words": ["a"]})
     with pytest.raises(InputError, match="word vectors; use `langladder convert`"):
         _choose(tmp_path / "vectors", None)
@@ -152,10 +152,10 @@ def test_parity_of_the_cards_example_in_onnx(kind: type, tmp_path: Path, capsys:
         pieces = model.tokenizer.encode("a dog sleeps").tolist()
         assert names["encoding"].ids == framed(pieces, model.vocab_size)
         with torch.no_grad():
-            found = torch.log_softmax(model.head(model.features(torch.tensor([names["encoding"].ids]))), dim=-1)
+            array = torch.log_softmax(model.head(model.features(torch.tensor([names["encoding"].ids]))), dim=-1)
     else:
-        found = torch.from_numpy(model.log_probs([Example("a dog sleeps", None, LABELS[0])])).float()
-    np.testing.assert_allclose(names["log_probs"], found.numpy(), atol=1e-5)
+        array = torch.from_numpy(model.log_probs([Example("a dog sleeps", None, LABELS[0])])).float()
+    np.testing.assert_allclose(names["log_probs"], array.numpy(), atol=1e-5)
 
 
 def test_parity_of_an_encoders_example_in_onnx(tmp_path: Path) -> None:

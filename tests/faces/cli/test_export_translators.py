@@ -63,16 +63,16 @@ def test_export_commands_of_the_page_work(project: Path, command: str) -> None:
     words = shlex.split(command)[1:]
     result = export(*words, "--json")
     assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    assert set(found["files"]) == FILES[found["format"]]
-    for name in {"tokenizer.json", "source.json", "target.json"} & FILES[found["format"]]:
+    content = json.loads(result.stdout)
+    assert set(content["files"]) == FILES[content["format"]]
+    for name in {"tokenizer.json", "source.json", "target.json"} & FILES[content["format"]]:
         path = str(project / words[1] / name)
         assert Backend.from_file(path).get_vocab_size() == len(WORDS) + 4  # as many as the model has
     card = (project / words[1] / "README.md").read_text(encoding="utf-8")
     assert "A translator, P(y_t | y_1 … y_{t-1}, x)" in card and str(project) not in card
     assert ("| BLEU | 31.42 |" in card) == ("--scores" in words)
     loader = {"marian": "MarianMTModel", "onnx": "decoder_step"}
-    assert loader[found["format"]] in card
+    assert loader[content["format"]] in card
 
 
 def test_page_names_every_format_of_a_transformer() -> None:
@@ -92,7 +92,7 @@ def test_page_names_every_format_of_a_transformer() -> None:
         (["models/translator/transformer", "models"], "models: contains models/"),
     ],
 )
-def test_what_cannot_be_exported_is_said(project: Path, arguments: list[str], message: str) -> None:
+def test_what_cannot_be_exported_is_reported(project: Path, arguments: list[str], message: str) -> None:
     result = export(*arguments)
     assert result.exit_code == 2 and message in " ".join(result.stderr.split()), result.output
     assert not (project / "new").exists()

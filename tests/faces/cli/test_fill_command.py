@@ -44,8 +44,8 @@ def test_json_through_a_pipe(model: Path) -> None:
         and len(second["gaps"]) == 1
     )
     words = {word for line in LINES for word in line.split()}
-    one, other = first["gaps"][0]
-    assert one["text"] in words and one["probability"] >= other["probability"] > 0
+    item, other = first["gaps"][0]
+    assert item["text"] in words and item["probability"] >= other["probability"] > 0
 
 
 def test_what_cannot_be_filled_is_refused(model: Path, tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_taken_away_and_brought_in_it_is_the_same(model: Path, tmp_path: Path) -
     assert "BertForMaskedLM" in (tmp_path / "out" / "README.md").read_text()
     result = run("import", tmp_path / "out", tmp_path / "back")
     assert result.exit_code == 0, result.output
-    one, back = BERT.load(model), BERT.load(tmp_path / "back")
-    for name, parameter in one.named_parameters():
+    item, back = BERT.load(model), BERT.load(tmp_path / "back")
+    for name, parameter in item.named_parameters():
         assert torch.equal(parameter, back.get_parameter(name))
     refused = run("export", model, tmp_path / "other", "--to", "gpt2")
     assert refused.exit_code == 2 and "a BERT can be exported to bert or onnx, not to gpt2" in refused.stderr

@@ -33,8 +33,8 @@ def test_the_commands_of_the_page_work(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_gpt_of_others_is_a_language_model_here(tmp_path: Path) -> None:
     gpt2_folder(tmp_path / "theirs")
-    found = CliRunner().invoke(app, ["import", str(tmp_path / "theirs"), str(tmp_path / "mine"), "--json"])
-    assert found.exit_code == 0 and json.loads(found.stdout)["model"] == "GPT"
+    result = CliRunner().invoke(app, ["import", str(tmp_path / "theirs"), str(tmp_path / "mine"), "--json"])
+    assert result.exit_code == 0 and json.loads(result.stdout)["model"] == "GPT"
     assert CliRunner().invoke(app, ["score", str(tmp_path / "mine"), "the cat"]).exit_code == 0
 
 

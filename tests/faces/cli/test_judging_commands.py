@@ -36,7 +36,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(one) for one in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def judged(models: Path, name: str, *more: object) -> Result:
@@ -45,10 +45,10 @@ def judged(models: Path, name: str, *more: object) -> Result:
 
 
 def test_a_classifier_on_a_table_of_labels(models: Path, tmp_path: Path) -> None:
-    found = json.loads(judged(models, "logistic", "--json", "--out", tmp_path / "mine.csv").stdout)
-    assert found["kind"] == "classifier" and found["figures"]["accuracy"] == pytest.approx(2 / 3, abs=1e-6)
+    content = json.loads(judged(models, "logistic", "--json", "--out", tmp_path / "mine.csv").stdout)
+    assert content["kind"] == "classifier" and content["figures"]["accuracy"] == pytest.approx(2 / 3, abs=1e-6)
     table = read_predictions(tmp_path / "mine.csv")
-    assert [(one.text, one.truth, one.prediction) for one in table] == [
+    assert [(item.text, item.truth, item.prediction) for item in table] == [
         ("good film .", "yes", "yes"),
         ("bad film .", "no", "no"),
         ("a täme bad film .", "yes", "no"),
@@ -64,12 +64,12 @@ def test_a_multi_label_classifier(models: Path, tmp_path: Path) -> None:
     folder = models / "classifier" / "moods"
     counted.save(folder)
     (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"{text},{';'.join(own)}\n" for text, own in sets[1:]))
-    found = json.loads(run("evaluate", folder, tmp_path / "a.csv", "--multi-label", ";", "--json").stdout)
-    assert found["figures"]["micro-F₁"] == 1.0 and found["figures"]["accuracy"] == 1.0
+    content = json.loads(run("evaluate", folder, tmp_path / "a.csv", "--multi-label", ";", "--json").stdout)
+    assert content["figures"]["micro-F₁"] == 1.0 and content["figures"]["accuracy"] == 1.0
     lacks = run("evaluate", folder, tmp_path / "a.csv")
     assert lacks.exit_code == 2 and "say how the file has them" in lacks.output
-    one = run("evaluate", models / "classifier" / "logistic", tmp_path / "a.csv", "--multi-label", ";")
-    assert one.exit_code == 2 and "it gives each text one label" in one.output
+    completed = run("evaluate", models / "classifier" / "logistic", tmp_path / "a.csv", "--multi-label", ";")
+    assert completed.exit_code == 2 and "it gives each text one label" in completed.output
     lines = run("classify", folder, "a long sad film", "film").stdout.splitlines()
     assert [line.split("\t")[::2] for line in lines] == [["long, sad", "a long sad film"], ["(none)", "film"]]
     every = run("classify", folder, "sad film", "--top", 2, "--json").stdout
@@ -83,9 +83,9 @@ def test_two_tables_compared(models: Path, tmp_path: Path) -> None:
         for ending in ("parquet", "csv"):
             assert judged(models, name, "--out", rungs / f"{name}.{ending}").exit_code == 0
     first, second = models / "classifier" / "logistic", models / "classifier" / "majority"
-    found = json.loads(run("errors", first, second, "--json").stdout)
-    assert [found[key] for key in ("both", "first_only", "second_only", "neither")] == [1, 1, 1, 0]
-    assert found["p"] == 1.0 and [one["better"] for one in found["differences"]] == ["A", "B"]
+    content = json.loads(run("errors", first, second, "--json").stdout)
+    assert [content[key] for key in ("both", "first_only", "second_only", "neither")] == [1, 1, 1, 0]
+    assert content["p"] == 1.0 and [difference["better"] for difference in content["differences"]] == ["A", "B"]
     table = run("errors", first, models.parent / "reports" / "rungs" / "classifier" / "majority.csv").stdout
     assert "McNemar's exact test: p = 1, no significant difference: they differ on 2 items, too few" in table
     assert "where A is better" in table and "bad film ." in table
@@ -96,15 +96,17 @@ def test_two_tables_compared(models: Path, tmp_path: Path) -> None:
 
 def test_a_tagger_and_a_reader(models: Path, tmp_path: Path) -> None:
     (tmp_path / "t.conll").write_text("the x D\ndog x N\n\na x D\ncat x V\n")
-    found = json.loads(run("evaluate", models / "tagger" / "hmm", tmp_path / "t.conll", "--label", 2, "--json").stdout)
-    assert found["figures"]["accuracy"] == 0.75 and not [key for key in found["figures"] if "unknown" in key]
+    content = json.loads(
+        run("evaluate", models / "tagger" / "hmm", tmp_path / "t.conll", "--label", 2, "--json").stdout
+    )
+    assert content["figures"]["accuracy"] == 0.75 and not [key for key in content["figures"] if "unknown" in key]
     answers = [{"text": "paris", "start": 14}]
     question = {"context": "anna lives in paris .", "question": "where does anna live ?", "answers": answers}
     (tmp_path / "q.jsonl").write_text(json.dumps(question))
     result = run("evaluate", models / "reader" / "window", tmp_path / "q.jsonl", "--json")
     assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    assert found["figures"]["questions"] == 1
+    content = json.loads(result.stdout)
+    assert content["figures"]["questions"] == 1
 
 
 @pytest.mark.parametrize(

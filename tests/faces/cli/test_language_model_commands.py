@@ -104,29 +104,29 @@ def test_a_command_of_the_page_works(run: Run, project: Path, command: str) -> N
 
 def test_generate_several_rungs_side_by_side(run: Run) -> None:
     arguments = ["generate", "models/lm/kneser_ney", "models/lm/lstm", "--prompt", "apple and", "--prompt", "the"]
-    found = answer(run(*arguments, "--samples", "2", "--seed", "1", "--json"))
-    assert [(text["model"], text["prompt"]) for text in found["texts"]] == [
+    result = answer(run(*arguments, "--samples", "2", "--seed", "1", "--json"))
+    assert [(text["model"], text["prompt"]) for text in result["texts"]] == [
         (model, prompt) for model in ("kneser_ney", "lstm") for prompt in ["apple and"] * 2 + ["the"] * 2
     ]
-    assert all(text["text"].startswith(text["prompt"]) for text in found["texts"])
-    assert found["settings"]["seed"] == 1
-    assert found == answer(run(*arguments, "--samples", "2", "--seed", "1", "--json"))
-    assert found != answer(run(*arguments, "--samples", "2", "--seed", "2", "--json"))
+    assert all(text["text"].startswith(text["prompt"]) for text in result["texts"])
+    assert result["settings"]["seed"] == 1
+    assert result == answer(run(*arguments, "--samples", "2", "--seed", "1", "--json"))
+    assert result != answer(run(*arguments, "--samples", "2", "--seed", "2", "--json"))
     table = run(*arguments).stdout
     assert re.search(r"“apple and” …(.|\n)*kneser_ney +apple and .*\n +lstm +apple and", table), table
 
 
 def test_generate_greedy_is_the_likeliest(run: Run) -> None:
-    found = answer(run("generate", "models/lm/kneser_ney", "--prompt", "apple and", "--greedy", "--json"))
-    assert found["texts"][0]["text"] == "apple and pear salad"
+    result = answer(run("generate", "models/lm/kneser_ney", "--prompt", "apple and", "--greedy", "--json"))
+    assert result["texts"][0]["text"] == "apple and pear salad"
 
 
 def test_generate_with_a_draft_gives_the_same_greedy_text(run: Run) -> None:
     arguments = ["generate", "models/lm/gpt", "--prompt", "apple and", "--greedy", "--max-tokens", "6"]
     drafted = [*arguments, "--draft", "models/lm/kneser_ney", "--lookahead", "2"]
-    found, alone = answer(run(*drafted, "--json")), answer(run(*arguments, "--json"))
-    assert found["texts"] == alone["texts"] and "draft" not in alone
-    assert found["draft"]["gpt"]["tokens"] >= found["draft"]["gpt"]["steps"] > 0
+    results, alone = answer(run(*drafted, "--json")), answer(run(*arguments, "--json"))
+    assert results["texts"] == alone["texts"] and "draft" not in alone
+    assert results["draft"]["gpt"]["tokens"] >= results["draft"]["gpt"]["steps"] > 0
     assert re.search(r"gpt: \d\.\d\d tokens per step, \d+% of the draft accepted", run(*drafted).stdout)
     assert "lstm has another tokenizer than gpt" in run(*arguments, "--draft", "models/lm/lstm").stderr
     result = run(*arguments, "--draft", "models/lm/nothing")
@@ -134,18 +134,18 @@ def test_generate_with_a_draft_gives_the_same_greedy_text(run: Run) -> None:
 
 
 def test_models_of_one_name_go_by_their_paths(run: Run) -> None:
-    found = answer(run("generate", "models/lm/gpt", "models/lm/../lm/gpt", "--max-tokens", "2", "--json"))
-    assert [text["model"] for text in found["texts"]] == ["models/lm/gpt", "models/lm/../lm/gpt"]
+    result = answer(run("generate", "models/lm/gpt", "models/lm/../lm/gpt", "--max-tokens", "2", "--json"))
+    assert [text["model"] for text in result["texts"]] == ["models/lm/gpt", "models/lm/../lm/gpt"]
 
 
 def test_score_ranks_pear_above_pair(run: Run, project: Path) -> None:
     arguments = ["score", "models/lm/kneser_ney", "models/lm/gpt", "apple and pair salad", "apple and pear salad"]
-    found = answer(run(*arguments, "--json"))
-    assert found["unit"] == "bits" and [model["model"] for model in found["models"]] == arguments[1:3]
-    best, worse = found["models"][0]["sentences"]
+    result = answer(run(*arguments, "--json"))
+    assert result["unit"] == "bits" and [model["model"] for model in result["models"]] == arguments[1:3]
+    best, worse = result["models"][0]["sentences"]
     assert best["sentence"] == "apple and pear salad" and (best["rank"], worse["rank"]) == (1, 2)
     assert [token["token"] for token in best["tokens"]] == ["apple", "and", "pear", "salad", "<eos>"]
-    for folder, scored in zip(arguments[1:3], found["models"], strict=True):
+    for folder, scored in zip(arguments[1:3], result["models"], strict=True):
         model, tokenizer = LanguageModel.load(project / folder), Tokenizer.load(project / folder / "tokenizer.json")
         for sentence in scored["sentences"]:
             row = torch.tensor([[BOS, *tokenizer.encode(sentence["sentence"]).tolist(), EOS]])
@@ -157,12 +157,12 @@ def test_score_ranks_pear_above_pair(run: Run, project: Path) -> None:
 
 
 def test_attention_has_a_map_for_each_layer_and_head(run: Run) -> None:
-    found = json.loads(run("attention", "models/lm/gpt", "the cat sat", "--json").stdout)
-    assert found["tokens"] == ["<bos>", "the", "cat", "sat"]
-    assert [(one["layer"], one["head"]) for one in found["maps"]] == [(1, 1), (1, 2), (2, 1), (2, 2)]
-    assert all(sum(row) == pytest.approx(1, abs=1e-5) for one in found["maps"] for row in one["weights"])
-    one = json.loads(run("attention", "models/lm/gpt", "the cat sat", "--layer=2", "--head=1", "--json").stdout)
-    assert one["maps"] == found["maps"][2:3]
+    content = json.loads(run("attention", "models/lm/gpt", "the cat sat", "--json").stdout)
+    assert content["tokens"] == ["<bos>", "the", "cat", "sat"]
+    assert [(item["layer"], item["head"]) for item in content["maps"]] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert all(sum(row) == pytest.approx(1, abs=1e-5) for item in content["maps"] for row in item["weights"])
+    entry = json.loads(run("attention", "models/lm/gpt", "the cat sat", "--layer=2", "--head=1", "--json").stdout)
+    assert entry["maps"] == content["maps"][2:3]
     for arguments, why in ((("gpt", "the", "--head", "3"), "--head 3"), (("lstm", "a"), "no self-attention")):
         result = run("attention", f"models/lm/{arguments[0]}", *arguments[1:])
         assert result.exit_code == 2 and why in result.stderr
@@ -213,8 +213,8 @@ def test_a_model_and_a_tokenizer_that_do_not_fit(run: Run, project: Path) -> Non
 def test_export_keeps_what_the_models_say(run: Run, project: Path) -> None:
     files = {"gpt": "generation_config.json", "kneser_ney": "model.arpa"}
     for name, file in files.items():
-        found = answer(run("export", f"models/lm/{name}", f"out/{name}", "--json"))
-        assert {file, "README.md"} <= set(found["files"])
+        result = answer(run("export", f"models/lm/{name}", f"out/{name}", "--json"))
+        assert {file, "README.md"} <= set(result["files"])
         assert not any("partial" in entry.name for entry in (project / "out").iterdir())
     tokens = torch.tensor([[BOS, 5, 6, 7, 8, EOS]])
     gpt, counted = (LanguageModel.load(project / "models/lm" / name) for name in files)
@@ -227,15 +227,15 @@ def test_export_keeps_what_the_models_say(run: Run, project: Path) -> None:
 def test_what_was_exported_comes_back_as_a_model(run: Run, project: Path) -> None:
     for name in ("gpt", "kneser_ney"):
         assert run("export", f"models/lm/{name}", f"away/{name}").exit_code == 0
-        found = answer(run("import", f"away/{name}", f"back/{name}", "--json"))
+        result = answer(run("import", f"away/{name}", f"back/{name}", "--json"))
         scores = [answer(run("score", f"{root}/{name}", "the king sat", "--json")) for root in ("models/lm", "back")]
-        bits = [one["models"][0]["sentences"][0]["bits"] for one in scores]
+        bits = [score["models"][0]["sentences"][0]["bits"] for score in scores]
         assert bits[0] == pytest.approx(bits[1], rel=1e-5)
         assert {"config.json", "model.safetensors", "tokenizer.json", "README.md"} <= {
             file.name for file in (project / "back" / name).iterdir()
         }
         if name == "gpt":  # an ARPA file leaves PAD out
-            assert found["parameters"] == LanguageModel.load(project / "models/lm/gpt").number_of_parameters()
+            assert result["parameters"] == LanguageModel.load(project / "models/lm/gpt").number_of_parameters()
     assert run("generate", "back/gpt", "--prompt", "the", "--max-tokens", "3").exit_code == 0
 
 
@@ -249,8 +249,8 @@ def test_a_gpt_with_llama_s_layers_is_exported_as_one(run: Run, project: Path) -
     assert "LlamaForCausalLM.from_pretrained" in (project / "away/llama/README.md").read_text()
     assert run("import", "away/llama", "back/llama").exit_code == 0
     tokens = torch.tensor([[BOS, 5, 6, 7, 8, EOS]])
-    one, other = (LanguageModel.load(path) for path in (folder, project / "back/llama"))
-    assert torch.equal(one.log_probs(tokens), other.log_probs(tokens))
+    item, other = (LanguageModel.load(path) for path in (folder, project / "back/llama"))
+    assert torch.equal(item.log_probs(tokens), other.log_probs(tokens))
     refused = run("export", "models/llama", "new", "--to", "gpt2")
     assert refused.exit_code == 2 and "can be exported to llama, not to gpt2" in refused.stderr
     refused = run("export", "models/lm/gpt", "new", "--to", "llama")
@@ -267,7 +267,7 @@ def test_an_arpa_file_alone_is_a_model_of_its_words(run: Run) -> None:
     assert whole == pytest.approx(alone, rel=1e-5)
 
 
-def test_what_cannot_be_imported_is_told(run: Run, project: Path) -> None:
+def test_what_cannot_be_imported_is_reported(run: Run, project: Path) -> None:
     (project / "empty").mkdir(exist_ok=True)
     assert run("export", "models/lm/gpt", "away/odd").exit_code == 0
     config = project / "away/odd/config.json"
@@ -318,8 +318,8 @@ def test_an_arpa_folder_can_be_fed_with_text(
     else:
         assert words.exit_code == 2 and f"parts of words (tokenizer {kind})" in words.stderr
         assert not (tmp_path / "words").exists()
-    found = answer(run("export", str(tmp_path / "model"), str(tmp_path / "out"), "--json"))
-    assert found["files"] == ["README.md", "model.arpa", "tokenizer.json"]
+    result = answer(run("export", str(tmp_path / "model"), str(tmp_path / "out"), "--json"))
+    assert result["files"] == ["README.md", "model.arpa", "tokenizer.json"]
     (example,) = re.findall(r"(?s)```python\n(.*?)\n```", (tmp_path / "out" / "README.md").read_text(encoding="utf-8"))
     monkeypatch.chdir(tmp_path / "out")
     monkeypatch.setitem(sys.modules, "kenlm", SimpleNamespace(Model=KenLM))  # type: ignore[arg-type]
@@ -366,7 +366,7 @@ def test_model_card(run: Run, project: Path) -> None:
     assert "no provenance.json" in counted and "None were given." in counted and "kenlm" in counted
 
 
-def test_models_without_another_format_are_told_so(run: Run, project: Path) -> None:
+def test_models_without_another_format_are_reported(run: Run, project: Path) -> None:
     tokenizer = Tokenizer.load(project / "models/lm/gpt/tokenizer.json")
     NNLM(NNLM.Config(window=2, embedding_dim=4, width=4), tokenizer.vocab_size).save(project / "nnlm")
     tokenizer.save(project / "nnlm/tokenizer.json")

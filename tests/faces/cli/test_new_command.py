@@ -28,14 +28,14 @@ from pipeline.settings.yaml_files import read_yaml
 WORDS = ["the", "old", "cat", "sees", "a", "new", "dog", "near", "some", "house"]
 SENTENCES = [f"{WORDS[n % 10]} {WORDS[n % 7]} runs home {n} ." for n in range(40)]
 FILES = {
-    "reviews.csv": "id;review;stars\n" + "\n".join(f"{n};{one};{n % 2 + 1}" for n, one in enumerate(SENTENCES)),
-    "plain.tsv": "text\tlabel\n" + "\n".join(f"{one}\t{n % 3}" for n, one in enumerate(SENTENCES)),
-    "rows.jsonl": "\n".join(json.dumps({"body": one, "verdict": n % 2}) for n, one in enumerate(SENTENCES)),
-    "lines.jsonl": "\n".join(json.dumps({"text": one}) for one in SENTENCES),
-    "latin.csv": "review,stars\n" + "\n".join(f"é {one},{n % 2}" for n, one in enumerate(SENTENCES)),
+    "reviews.csv": "id;review;stars\n" + "\n".join(f"{n};{item};{n % 2 + 1}" for n, item in enumerate(SENTENCES)),
+    "plain.tsv": "text\tlabel\n" + "\n".join(f"{item}\t{n % 3}" for n, item in enumerate(SENTENCES)),
+    "rows.jsonl": "\n".join(json.dumps({"body": item, "verdict": n % 2}) for n, item in enumerate(SENTENCES)),
+    "lines.jsonl": "\n".join(json.dumps({"text": item}) for item in SENTENCES),
+    "latin.csv": "review,stars\n" + "\n".join(f"é {item},{n % 2}" for n, item in enumerate(SENTENCES)),
     "novel.txt": "\n".join(SENTENCES),
-    "pairs.tsv": "\n".join(f"{one}\t{one.upper()}" for one in SENTENCES),
-    "words.txt": "\n\n".join("\n".join(f"{word}\tN" for word in one.split()) for one in SENTENCES),
+    "pairs.tsv": "\n".join(f"{item}\t{item.upper()}" for item in SENTENCES),
+    "words.txt": "\n\n".join("\n".join(f"{word}\tN" for word in item.split()) for item in SENTENCES),
     "words.conll": "a N\nb V\n",
 }
 TAKEN: dict[str, tuple[str, dict[str, str]]] = {
@@ -70,7 +70,7 @@ def chosen(project: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_is_taken_for_what_it_is(name: str, tmp_path: Path) -> None:
+def test_a_file_is_read_as_what_it_is(name: str, tmp_path: Path) -> None:
     done = run(tmp_path / "mine", "--data", written(tmp_path, name))
     assert done.exit_code == 0, done.output
     kind, settings = TAKEN[name]
@@ -91,7 +91,7 @@ def test_a_file_is_taken_for_what_it_is(name: str, tmp_path: Path) -> None:
         assert values[family.listed] == (kept + added if added else kept), family.listed
     assert params.schema().model_validate(values)
     file = tmp_path / "mine" / "conf" / module.KINDS[kind].example[0]
-    assert [one.stem for one in file.iterdir()] == [f"my_{module.KINDS[kind].example[1]}"]
+    assert [path.stem for path in file.iterdir()] == [f"my_{module.KINDS[kind].example[1]}"]
 
 
 LINE = "ကျွန်တော် စာဖတ်သည်။ "  # 50 bytes
@@ -126,7 +126,9 @@ def test_a_small_text_gets_settings_of_its_own(name: str, tmp_path: Path) -> Non
 
 def test_a_small_text_has_the_choices_of_the_preset() -> None:
     preset = read_yaml(ROOT / "conf" / "preset" / "small_corpus.yaml")
-    choices = {key.removeprefix("override /"): value for one in preset["defaults"] for key, value in one.items()}
+    choices = {
+        key.removeprefix("override /"): value for default in preset["defaults"] for key, value in default.items()
+    }
     assert choices.pop("lm") in module.SMALL_TEXT["lms"] and choices.pop("embedding") in module.SMALL_TEXT["embeddings"]
     assert {key: module.SMALL_TEXT[key] for key in choices} == choices and set(choices) == {"size", "tokenizer"}
 
@@ -225,7 +227,7 @@ FOLDERS: dict[str, tuple[dict[str, str], str, str | None, dict[str, object]]] = 
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_folder_is_taken_for_what_its_files_are_with_the_splits_that_they_name(name: str, tmp_path: Path) -> None:
+def test_a_folder_is_read_as_what_its_files_are_with_the_splits_that_they_name(name: str, tmp_path: Path) -> None:
     files, kind, kind_option, settings = FOLDERS[name]
     for file, content in files.items():
         (tmp_path / "given" / file).parent.mkdir(parents=True, exist_ok=True)
@@ -318,7 +320,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
         (["--update"], "not a langladder project"),
     ],
 )
-def test_what_is_unclear_is_asked_for_and_nothing_is_written(
+def test_what_is_unclear_is_requested_and_nothing_is_written(
     words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -64,7 +64,7 @@ def language_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_sentence_costs_the_same_in_every_form(language_model: Path) -> None:
     result = run("score", language_model, NFC, NFD, LOUD, "--json")
-    bits = {one["sentence"]: one["bits"] for one in json.loads(result.stdout)["models"][0]["sentences"]}
+    bits = {sentence["sentence"]: sentence["bits"] for sentence in json.loads(result.stdout)["models"][0]["sentences"]}
     assert set(bits) == {NFC, NFD, LOUD} and len(set(bits.values())) == 1
     note = "note: 2 of 3 texts were normalised as the training text was (invisible, NFC, lowercase)\n"
     assert result.stderr == note
@@ -100,11 +100,11 @@ def test_a_word_has_the_same_tag_in_every_form(tmp_path: Path) -> None:
         (other,) = tag(loaded, [line], TagRequest(explain=True))
         assert other == replace(first, words=line.split(" "))  # the words as they were given
     hidden = tag(loaded, [f"{NFC}.\u200f", f"{NFD}."], TagRequest(words="apart"))
-    assert [one.words for one in hidden] == [["büyük", "ev", "."], [*NFD.split(" "), "."]]
+    assert [item.words for item in hidden] == [["büyük", "ev", "."], [*NFD.split(" "), "."]]
     result = run("tag", tmp_path / "hmm", NFD, NFC, "--json")
     assert result.stderr == "note: 1 of 2 texts was normalised as the training text was (NFC)\n"
-    found = [one["tags"] for one in json.loads(result.stdout)["sentences"]]
-    assert found == [["ADJ", "NOUN"]] * 2
+    results = [sentence["tags"] for sentence in json.loads(result.stdout)["sentences"]]
+    assert results == [["ADJ", "NOUN"]] * 2
 
 
 EXAMPLES = [Example("büyük güzel", label="good"), Example("küçük kötü", label="bad")] * 6
@@ -130,7 +130,7 @@ def test_a_text_has_the_same_label_in_every_form(make: Any, tmp_path: Path) -> N
     texts = ["büyük güzel", unicodedata.normalize("NFD", "büyük güzel"), "BÜYÜK\u00ad GÜZEL"]
     answers = classify(loaded, [example_of(loaded, text) for text in texts], ClassifyRequest(top=2, explain=True))
     assert answers[0].top == answers[1].top == answers[2].top
-    assert [one.example.text for one in answers] == texts
+    assert [answer.example.text for answer in answers] == texts
     result = run("classify", tmp_path / "model", *texts, "--json")
     assert result.stderr.startswith("note: 2 of 3 texts were normalised as the training text was (invisible, NFC, ")
 
@@ -140,11 +140,11 @@ def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     words = ["büyük", "küçük", "ev", "köy", "Ankara"]
     matrix = np.array([[1, 0], [1, 0.2], [0, 1], [0.2, 1], [1, 1]], dtype=np.float32)
     if request.param == "words":
-        found = WordVectors(words, matrix, normalisation=WRITTEN)
+        word_vectors = WordVectors(words, matrix, normalisation=WRITTEN)
     else:
         cut, empty = NgramBuckets(2, 3, 10), np.zeros((1, 2), np.float32)
-        found = SubwordVectors(words, matrix, None, {}, cut, np.zeros(1, np.int64), empty, normalisation=WRITTEN)
-    found.save(tmp_path / "vectors")
+        word_vectors = SubwordVectors(words, matrix, None, {}, cut, np.zeros(1, np.int64), empty, normalisation=WRITTEN)
+    word_vectors.save(tmp_path / "vectors")
     assert load_vectors(tmp_path / "vectors").normalisation == WRITTEN
     return tmp_path / "vectors"
 

@@ -107,12 +107,12 @@ Snapshot = dict[str, tuple[bytes, int, int]]
 
 def snapshot(root: Path) -> Snapshot:
     """Content, time and permissions of everything."""
-    found = {}
+    result = {}
     for path in [root, *sorted(root.rglob("*")), *sorted((root / "models").resolve().rglob("*"))]:
         about = path.lstat()
         content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
-        found[str(path)] = (content, about.st_mtime_ns, about.st_mode)
-    return found
+        result[str(path)] = (content, about.st_mtime_ns, about.st_mode)
+    return result
 
 
 def unchanged(before: Snapshot) -> bool:
@@ -176,7 +176,7 @@ def test_a_folder_of_the_same_names_but_a_strangers_stays(name: str, project: Pa
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_a_file_of_the_users_stays_unless_asked(name: str, project: Path) -> None:
+def test_a_file_of_the_users_stays_unless_requested(name: str, project: Path) -> None:
     file = project / f"notes{ending(name)}"
     file.write_text("mine")
     file.chmod(0o600)

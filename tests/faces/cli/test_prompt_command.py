@@ -78,12 +78,12 @@ def answer(run: Run, *arguments: str) -> Any:
 
 
 def test_options_are_ranked_by_their_probability(run: Run) -> None:
-    found = answer(run, "prompt", "models/lm/kneser_ney", "the cat is", "--option", "big", "--option", "small")[
+    options = answer(run, "prompt", "models/lm/kneser_ney", "the cat is", "--option", "big", "--option", "small")[
         "options"
     ]
-    assert [row["option"] for row in found] == ["small", "big"]
-    assert sum(row["share"] for row in found) == pytest.approx(1, abs=1e-5)
-    assert found[0]["log_prob"] == found[0]["per_token"] > found[1]["log_prob"]
+    assert [row["option"] for row in options] == ["small", "big"]
+    assert sum(row["share"] for row in options) == pytest.approx(1, abs=1e-5)
+    assert options[0]["log_prob"] == options[0]["per_token"] > options[1]["log_prob"]
     after = answer(
         run, "prompt", "models/lm/kneser_ney", "the cat is", "--option", "big", "--option", "small", "--after", " ."
     )
@@ -94,11 +94,11 @@ def test_calibration_takes_off_what_words_announce(run: Run) -> None:
     options = ("--option", "small", "--option", "tall")
     plain = {row["option"]: row for row in answer(run, "prompt", "models/lm/gpt", "the cat is", *options)["options"]}
     alone = {row["option"]: row for row in answer(run, "prompt", "models/lm/gpt", "is", *options)["options"]}
-    found = answer(run, "prompt", "models/lm/gpt", "the cat is", *options, "--calibrate", "is")["options"]
-    for row in found:
+    result = answer(run, "prompt", "models/lm/gpt", "the cat is", *options, "--calibrate", "is")["options"]
+    for row in result:
         expected = plain[row["option"]]["log_prob"] - alone[row["option"]]["log_prob"]
         assert row["calibrated"] == pytest.approx(expected, abs=1e-5)
-    assert found[0]["calibrated"] >= found[1]["calibrated"]
+    assert result[0]["calibrated"] >= result[1]["calibrated"]
     assert "calibrated" in run("prompt", "models/lm/gpt", "the cat is", *options, "--calibrate", "is").output
 
 
@@ -109,20 +109,20 @@ def test_texts_come_through_a_pipe(run: Run) -> None:
 
 def test_a_task_of_ones_own(run: Run) -> None:
     arguments = ("prompt", "models/lm/kneser_ney", "--task", "task.yaml", "--data", "mine.tsv")
-    found = answer(run, *arguments, "--show", "1")
-    assert found["items"] == 2 and [row["examples"] for row in found["by"]] == [0, 1]
-    assert found["by"][0]["sum"] == 1.0  # the text says it
-    assert found["shown"][0]["prompt"].count("\n") == 1 and len(found["shown"][0]["options"]) == 3
-    one = answer(run, *arguments, "--shots", "1", "--items", "1")
-    assert [row["examples"] for row in one["by"]] == [1] and one["items"] == 1
+    result = answer(run, *arguments, "--show", "1")
+    assert result["items"] == 2 and [row["examples"] for row in result["by"]] == [0, 1]
+    assert result["by"][0]["sum"] == 1.0  # the text says it
+    assert result["shown"][0]["prompt"].count("\n") == 1 and len(result["shown"][0]["options"]) == 3
+    item = answer(run, *arguments, "--shots", "1", "--items", "1")
+    assert [row["examples"] for row in item["by"]] == [1] and item["items"] == 1
     table = run(*arguments, "--show", "1").output
     assert "in the prompt" in table and "right" in table and max(map(len, table.splitlines())) <= 100
 
 
 def test_a_task_by_its_name(run: Run) -> None:
     """Items of microworld, whatever the ladder's size says."""
-    found = answer(run, "prompt", "models/lm/kneser_ney", "--task", "knowledge", "--items", "6")
-    assert found["items"] == 6 and found["chance"] == 0.25
+    result = answer(run, "prompt", "models/lm/kneser_ney", "--task", "knowledge", "--items", "6")
+    assert result["items"] == 6 and result["chance"] == 0.25
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -141,7 +141,7 @@ def test_perplexity_is_that_of_score(run: Run) -> None:
     lines = ["the cat is small .", "the dog is tall ."]
     for row in rows[:2]:
         scored = answer(run, "score", row["model"], *lines)["models"][0]["sentences"]
-        bits = sum(one["bits"] for one in scored)
+        bits = sum(item["bits"] for item in scored)
         assert row["per word"] == pytest.approx(2 ** (bits / 12), rel=1e-5) and row["tokens"] == 12
         assert row["bits per byte"] == pytest.approx(bits / sum(len(line) + 1 for line in lines), rel=1e-4)
     assert rows[0]["unknown"] == 0 and rows[2]["unknown"] > 0
@@ -180,7 +180,7 @@ def test_words_of_another_text_are_counted_as_in_the_training_text(run: Run, pro
         (["perplexity", "models/lm/gpt", "none.txt"], "none.txt: no such file"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(arguments: list[str], message: str, run: Run) -> None:
+def test_mistakes_are_reported_in_a_sentence(arguments: list[str], message: str, run: Run) -> None:
     result = run(*arguments)
     assert result.exit_code == 2 and message in " ".join(result.output.split()), result.output
     assert "Traceback" not in result.output

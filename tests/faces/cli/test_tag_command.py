@@ -33,8 +33,8 @@ def test_a_pipe_gives_a_line_a_sentence(model):
     result = run(model, text="\nthe cat sleeps .\n\n \u3000\na dog .\n\n")
     assert result.exit_code == 0
     assert result.stdout == "\nthe/D cat/N sleeps/V ./P\n\n\na/D dog/N ./P\n\n"
-    found = json.loads(run(model, "--json", "--explain", text="\na dog .\n").stdout)["sentences"]
-    assert [one["tags"] for one in found] == [[], ["D", "N", "P"]] and found[0]["second"] == []
+    sentences = json.loads(run(model, "--json", "--explain", text="\na dog .\n").stdout)["sentences"]
+    assert [item["tags"] for item in sentences] == [[], ["D", "N", "P"]] and sentences[0]["second"] == []
     assert run(model, text="\n\n").stdout == "\n\n"
 
 
@@ -69,5 +69,5 @@ def test_what_is_no_tagger_is_refused(model, tmp_path):
 
 
 def test_words_of_the_option_are_those_of_the_settings() -> None:
-    (option,) = (one for one in app.get_command(Context(app), "tag").params if one.name == "words")
+    (option,) = (param for param in app.get_command(Context(app), "tag").params if param.name == "words")
     assert isinstance(option.type, Choice) and set(option.type.choices) == set(CHOICES)

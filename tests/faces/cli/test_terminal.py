@@ -32,7 +32,7 @@ OBEYED = re.compile(
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("strange")
     examples = [Example(f"{word} film", label=label) for word, label in (("good", f"no{TITLE}"), ("bad", f"yes{CSI}"))]
-    labels = sorted(one.label for one in examples)
+    labels = sorted(example.label for example in examples)
     counted = LinearClassifier(LinearClassifier.Config(), labels)
     counted.fit(examples, examples)
     counted.save(root / "classifier")
@@ -89,14 +89,14 @@ def test_a_pipe_gets_the_text_as_it_is(capsys: pytest.CaptureFixture[str], monke
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     echo(f"a{TITLE}\tb\r")
     print_json({"a": f"{CSI}{TITLE}\x7f"})
-    found = capsys.readouterr().out
-    assert found.startswith("a\\x1b]0;owned\\x07\tb\\x0d\n") and not OBEYED.search(found)
-    assert json.loads(found[found.index("{") :]) == {"a": f"{CSI}{TITLE}\x7f"}
+    out = capsys.readouterr().out
+    assert out.startswith("a\\x1b]0;owned\\x07\tb\\x0d\n") and not OBEYED.search(out)
+    assert json.loads(out[out.index("{") :]) == {"a": f"{CSI}{TITLE}\x7f"}
 
 
 def test_messages_and_explanations_hold_no_control_characters(models: Path) -> None:
     assert str(InputError(f"{TITLE}: no\n字\té")) == "\\x1b]0;owned\\x07: no\n字\té"
     assert printable("\x85\u2028é\u202e字\u2069😀\x00") == "\\x85\u2028é\\u202e字\\u2069😀\\x00"
     model = LinearClassifier.load(models / "classifier")
-    (found,) = classify(model, [Example(f"good film{COLOUR}")], ClassifyRequest(top=2, explain=True))
-    assert not OBEYED.search(explanation(found)) and "\x1b[31m" not in explanation(found)
+    (result,) = classify(model, [Example(f"good film{COLOUR}")], ClassifyRequest(top=2, explain=True))
+    assert not OBEYED.search(explanation(result)) and "\x1b[31m" not in explanation(result)

@@ -91,14 +91,14 @@ def test_files_and_pipes_keep_line_for_line(run: Run, folder: Path, tmp_path: Pa
     assert "4/4" not in run(folder, "-f", file).stderr
     assert run(folder, text="").stdout == ""
     run(folder, "-f", file, "-o", tmp_path / "out.json", "--n-best", 2, "--json")
-    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["sentences"]
-    assert [sentence["source"] for sentence in found] == lines
-    assert [len(sentence["translations"][0]["candidates"]) for sentence in found] == [2, 0, 2, 0]
+    sentences = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["sentences"]
+    assert [sentence["source"] for sentence in sentences] == lines
+    assert [len(sentence["translations"][0]["candidates"]) for sentence in sentences] == [2, 0, 2, 0]
 
 
 def test_the_best_of_several(run: Run, folder: Path) -> None:
-    (found,) = answer(run(folder, "the dog sleeps", "--n-best", 3, "--alpha", 1, "--json"))
-    candidates = found["translations"][0]["candidates"]
+    (result,) = answer(run(folder, "the dog sleeps", "--n-best", 3, "--alpha", 1, "--json"))
+    candidates = result["translations"][0]["candidates"]
     assert candidates[0]["text"] == "la hundo dormas"
     assert [c["score"] for c in candidates] == sorted((c["score"] for c in candidates), reverse=True)
     assert len({c["text"] for c in candidates}) == 3
@@ -119,8 +119,8 @@ def test_a_text_of_two_segmentations_stands_there_once(run: Run, tmp_path: Path)
     for side in ("source", "target"):
         tokenizer.save(tmp_path / "M" / f"{side}.json")
     how = ("ab aab", "--beam", 200, "--max-length", 3, "--json")
-    (found,) = answer(run(tmp_path / "M", *how, "--n-best", 30))
-    candidates = found["translations"][0]["candidates"]
+    (result,) = answer(run(tmp_path / "M", *how, "--n-best", 30))
+    candidates = result["translations"][0]["candidates"]
     texts = [candidate["text"] for candidate in candidates]
     assert len(texts) > 15 and len({*texts}) == len(texts)
     assert [c["score"] for c in candidates] == sorted((c["score"] for c in candidates), reverse=True)
@@ -130,18 +130,18 @@ def test_a_text_of_two_segmentations_stands_there_once(run: Run, tmp_path: Path)
 
 def test_models_side_by_side(run: Run, folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "other")
-    (found,) = answer(run(folder, "a dog", "-m", tmp_path / "other", "--json"))
-    assert [column["model"] for column in found["translations"]] == ["learned", "other"]
+    (result,) = answer(run(folder, "a dog", "-m", tmp_path / "other", "--json"))
+    assert [column["model"] for column in result["translations"]] == ["learned", "other"]
     table = run(folder, "a dog", "-m", tmp_path / "other").stdout
     assert table.count("hundo") == 2 and "other" in table
     shutil.copytree(folder, tmp_path / "twin" / "learned")
-    (found,) = answer(run(folder, "a dog", "-m", tmp_path / "twin" / "learned", "--json"))
-    assert [column["model"] for column in found["translations"]] == [str(folder), str(tmp_path / "twin" / "learned")]
+    (result,) = answer(run(folder, "a dog", "-m", tmp_path / "twin" / "learned", "--json"))
+    assert [column["model"] for column in result["translations"]] == [str(folder), str(tmp_path / "twin" / "learned")]
 
 
 def test_attention_as_numbers_characters_and_picture(run: Run, folder: Path, tmp_path: Path) -> None:
-    (found,) = answer(run(folder, "the cat runs", "--attention", "--json"))
-    best = found["translations"][0]["candidates"][0]
+    (results,) = answer(run(folder, "the cat runs", "--attention", "--json"))
+    best = results["translations"][0]["candidates"][0]
     assert best["source_tokens"] == ["the", "cat", "runs", "<eos>"]
     assert best["output_tokens"] == ["la", "kato", "kuras", "<eos>"]
     assert np.array(best["attention"]).shape == (4, 4)
@@ -196,8 +196,8 @@ def test_an_attention_map_of_a_text_from_the_right_begins_there() -> None:
 def test_samples_follow_the_seed(run: Run, folder: Path) -> None:
     def drawn(seed: int) -> list[str]:
         options = ("--sample", "--n-best", 6, "--temperature", 20, "--seed", seed, "--json")
-        (found,) = answer(run(folder, "the cat sleeps", *options))
-        return [candidate["text"] for candidate in found["translations"][0]["candidates"]]
+        (result,) = answer(run(folder, "the cat sleeps", *options))
+        return [candidate["text"] for candidate in result["translations"][0]["candidates"]]
 
     assert len(drawn(1)) == 6
     assert drawn(1) == drawn(1) != drawn(2)
@@ -237,7 +237,7 @@ def test_a_conversation(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch)
         (["M", "a dog", "--beam", "0"], "--beam"),
     ],
 )
-def test_bad_input_is_told(run: Run, folder: Path, arguments: list[str], message: str) -> None:
+def test_bad_input_is_reported(run: Run, folder: Path, arguments: list[str], message: str) -> None:
     result = run(*(folder if argument == "M" else argument for argument in arguments))
     assert result.exit_code == 2 and message in result.stderr, result.output
     assert result.stdout == "" and "Traceback" not in result.output
@@ -265,7 +265,7 @@ def test_a_line_that_is_no_sentence_is_refused_before_it_is_tokenized(
         list(input_lines([str(tmp_path / "in.txt")]))
 
 
-def test_a_pipe_that_is_not_utf8_is_told(folder: Path) -> None:
+def test_a_pipe_that_is_not_utf8_is_reported(folder: Path) -> None:
     result = CliRunner().invoke(app, ["translate", str(folder)], input=b"caf\xe9\n")
     assert result.exit_code == 2 and "standard input: not UTF-8" in result.stderr
 

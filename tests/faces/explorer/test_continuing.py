@@ -58,12 +58,12 @@ def test_temperature_zero_is_greedy_and_a_seed_decides(ask, models) -> None:
 
 
 def test_a_broken_model_leaves_the_others_alone(ask) -> None:
-    found = _last(ask("/api/continue/text", {"prompt": "a", "models": ["broken", "gpt"], "max_tokens": 2}))
-    assert "broken" in found["broken"]["error"]["message"]
-    assert "error" not in found["gpt"]
+    result = _last(ask("/api/continue/text", {"prompt": "a", "models": ["broken", "gpt"], "max_tokens": 2}))
+    assert "broken" in result["broken"]["error"]["message"]
+    assert "error" not in result["gpt"]
 
 
-def test_limits_are_said(ask) -> None:
+def test_limits_are_reported(ask) -> None:
     for change in ({"prompt": "x" * 5001}, {"max_tokens": 401}, {"temperature": -1}, {"top_p": 0}, {"seed": -1}):
         message = ask("/api/continue/text", {"models": ["gpt"]} | change, 400)["error"]["message"]
         assert next(iter(change)) in message

@@ -22,7 +22,7 @@ LINKS = re.compile(r"""(?:src|href|action)=["']([^"']*)""")
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", *(f"/{page.name}" for page in PAGES)])
-def test_a_page_is_whole_and_loads_nothing_from_elsewhere(client, path) -> None:
+def test_a_page_is_whole_and_loads_nothing_from_outside(client, path) -> None:
     answer = client.get(path)
     assert answer.status_code == 200
     assert "default-src 'self'" in answer.headers["content-security-policy"]
@@ -132,7 +132,7 @@ def test_a_half_sent_body_holds_no_turn(models, monkeypatch) -> None:
 
     async def post(*parts: bytes) -> int:
         sent = [{"type": "http.request", "body": part, "more_body": part != b"}"} for part in parts]
-        found = []
+        result = []
 
         async def receive() -> dict:
             if not sent:
@@ -140,10 +140,10 @@ def test_a_half_sent_body_holds_no_turn(models, monkeypatch) -> None:
             return sent.pop(0)
 
         async def send(message: dict) -> None:
-            found.append(message)
+            result.append(message)
 
         await app(dict(scope), receive, send)
-        return found[0]["status"]
+        return result[0]["status"]
 
     async def all_of_them() -> list[int]:
         slow = [asyncio.create_task(post(b"{")) for _ in range(4)]

@@ -46,10 +46,10 @@ def post(root: Path):
         yield ask
 
 
-def test_equal_tokenizers_are_one_and_a_broken_one_is_told(post) -> None:
-    found = post("list", {})
-    assert len(found) == len(KINDS) + 2
-    by_models = {tuple(one["models"]): one for one in found}
+def test_equal_tokenizers_are_one_and_a_broken_one_is_reported(post) -> None:
+    result = post("list", {})
+    assert len(result) == len(KINDS) + 2
+    by_models = {tuple(item["models"]): item for item in result}
     assert by_models["again", "word"]["kind"] == "word"
     assert by_models["skipgram", "svd"] | {"id": ""} == {
         "id": "",
@@ -62,26 +62,26 @@ def test_equal_tokenizers_are_one_and_a_broken_one_is_told(post) -> None:
 
 
 def test_tokens_are_the_tokenizer_s(post) -> None:
-    ids = {one["models"][-1]: one["id"] for one in post("list", {})}
-    found = {one["id"]: one for one in post("cut", {"text": "the cat\nsat <b>ü</b>"})}
-    assert "error" in found[ids["broken"]]
+    ids = {item["models"][-1]: item["id"] for item in post("list", {})}
+    result = {item["id"]: item for item in post("cut", {"text": "the cat\nsat <b>ü</b>"})}
+    assert "error" in result[ids["broken"]]
     for kind in ("bpe_bytes", "bpe_words", "unigram"):
         tokenizer = train_tokenizer(LINES, TokenizerConfig(kind=kind, vocab_size=KINDS[kind]))
-        lines = found[ids[kind]]["lines"]
+        lines = result[ids[kind]]["lines"]
         assert [[id for _, id in line] for line in lines] == [
             tokenizer.encode(line).tolist() for line in ("the cat", "sat <b>ü</b>")
         ]
-    assert [text for text, _ in found[ids["wordpiece"]]["lines"][1]][:1] == ["sat"]
-    assert "".join(text for text, _ in found[ids["bpe_bytes"]]["lines"][0]) == "the cat"
-    both = found[ids["bpe_bytes"]]
+    assert [text for text, _ in result[ids["wordpiece"]]["lines"][1]][:1] == ["sat"]
+    assert "".join(text for text, _ in result[ids["bpe_bytes"]]["lines"][0]) == "the cat"
+    both = result[ids["bpe_bytes"]]
     assert (both["words"], both["unknown"]) == (4, 0)
     assert both["bytes_per_token"] == pytest.approx((7 + 14 - 1) / both["tokens"], abs=1e-3)
-    words = found[ids["svd"]]
+    words = result[ids["svd"]]
     assert words["lines"][0] == [["the", 0], ["cat", 1]]
     assert words["unknown"] == words["tokens"] - 2
 
 
-def test_limits_and_what_is_not_there_are_told(post) -> None:
+def test_limits_and_what_is_not_there_are_reported(post) -> None:
     for what, body, message in (
         ("cut", {"text": " \n"}, "write a text"),
         ("cut", {"text": "x" * 100_000}, "5000 characters"),
@@ -93,5 +93,5 @@ def test_words_of_vectors_are_looked_up_as_their_text_was_written(tmp_path: Path
     written = Normalisation(("invisible", "NFC"))
     WordVectors(["köy", "."], np.eye(2, dtype=np.float32), words_by="apart", normalisation=written).save(tmp_path / "a")
     with TestClient(create(Shelf.below([tmp_path]))) as client:
-        (found,) = client.post("/api/tokenize/cut", json={"text": "ko\u0308y.\u200f"}).json()
-    assert found["lines"] == [[["köy", 0], [".", 1]]]
+        (result,) = client.post("/api/tokenize/cut", json={"text": "ko\u0308y.\u200f"}).json()
+    assert result["lines"] == [[["köy", 0], [".", 1]]]

@@ -32,9 +32,9 @@ def post(root: Path) -> Iterator:
             answer = client.post(f"/api/translate/{what}", json=body)
             assert answer.status_code == status, answer.text
             if answer.headers["content-type"].startswith("text/event-stream"):
-                *found, last = [line.removeprefix("data: ") for line in answer.text.split("\n\n") if line]
+                *result, last = [line.removeprefix("data: ") for line in answer.text.split("\n\n") if line]
                 assert last == "[DONE]"
-                return [json.loads(event) for event in found]
+                return [json.loads(event) for event in result]
             return answer.json()
 
         yield ask
@@ -42,33 +42,33 @@ def post(root: Path) -> Iterator:
 
 @pytest.mark.parametrize("name", ["attention", "plain", "transformer"])
 def test_translations_are_the_command_s_and_the_tree_ends_in_them(post, root: Path, name: str) -> None:
-    (found,) = post("search", {"models": [name], "text": SENTENCE, "width": 4, "n_best": 4, "alpha": 0.5})
+    (results,) = post("search", {"models": [name], "text": SENTENCE, "width": 4, "n_best": 4, "alpha": 0.5})
     line = [str(root / name), SENTENCE, "--beam", "4", "--n-best", "4", "--alpha", "0.5", "--json"]
     result = json.loads(CliRunner().invoke(app, ["translate", *line]).output)
     wanted = result["sentences"][0]["translations"][0]["candidates"]
-    assert [{key: one[key] for key in ("text", "score", "log_prob")} for one in found["beam"]] == wanted
+    assert [{key: item[key] for key in ("text", "score", "log_prob")} for item in results["beam"]] == wanted
     tree = post("tree", {"model": name, "text": SENTENCE, "width": 4, "n_best": 4, "alpha": 0.5})
-    assert tree["texts"] == [one["text"] for one in wanted]
+    assert tree["texts"] == [item["text"] for item in wanted]
     ends = [tree["nodes"][end] for end in tree["ends"]]
-    assert [node["score"] for node in ends] == pytest.approx([one["score"] for one in wanted], abs=1e-4)
-    assert [node["total"] for node in ends] == pytest.approx([one["log_prob"] for one in wanted], abs=1e-4)
+    assert [node["score"] for node in ends] == pytest.approx([item["score"] for item in wanted], abs=1e-4)
+    assert [node["total"] for node in ends] == pytest.approx([item["log_prob"] for item in wanted], abs=1e-4)
     single = [str(root / name), SENTENCE, "--beam", "1", "--alpha", "0.5", "--json"]
     result = json.loads(CliRunner().invoke(app, ["translate", *single]).output)
     (greedy,) = result["sentences"][0]["translations"][0]["candidates"]
-    assert {key: found["greedy"][key] for key in greedy} == greedy
+    assert {key: results["greedy"][key] for key in greedy} == greedy
 
 
 def test_attention_of_every_layer_and_head(post, root: Path) -> None:
     shapes = {}
     for name in ("attention", "plain", "transformer"):
-        (found,) = post("search", {"models": [name], "text": SENTENCE})
-        best = found["beam"][0]
+        (result,) = post("search", {"models": [name], "text": SENTENCE})
+        best = result["beam"][0]
         read = post("attention", {"model": name, "text": SENTENCE, "ids": best["ids"]})
         assert read["source"] == [*SENTENCE.split(), "<eos>"]
         T, S = len(read["target"]), len(read["source"])
         assert best["tokens"] == T
-        assert all(np.shape(one["weights"])[1:] in ((T, S), (S, S), (T, T)) for one in read["layers"])
-        shapes[name] = [(one["kind"], one["layer"], len(one["weights"])) for one in read["layers"]]
+        assert all(np.shape(layer["weights"])[1:] in ((T, S), (S, S), (T, T)) for layer in read["layers"])
+        shapes[name] = [(layer["kind"], layer["layer"], len(layer["weights"])) for layer in read["layers"]]
         if name == "attention":
             line = ["translate", str(root / name), SENTENCE, "--attention", "--json"]
             wanted = json.loads(CliRunner().invoke(app, line).output)["sentences"][0]["translations"][0]
@@ -78,7 +78,7 @@ def test_attention_of_every_layer_and_head(post, root: Path) -> None:
     assert shapes == {"attention": [("source", 1, 1)], "plain": [], "transformer": kinds}
 
 
-def test_what_cannot_be_translated_is_told(post) -> None:
+def test_what_cannot_be_translated_is_reported(post) -> None:
     for what, body, message in (
         ("search", {"models": ["plain"], "text": " "}, "write a sentence"),
         ("search", {"models": ["plain"], "text": "x " * 50_000}, "1000 characters"),
@@ -88,6 +88,6 @@ def test_what_cannot_be_translated_is_told(post) -> None:
     ):
         assert message in post(what, body, 400)["error"]["message"]
     assert "nothing" in post("tree", {"model": "nothing", "text": "dog"}, 404)["error"]["message"]
-    found = post("search", {"models": ["nothing", "plain"], "text": "the zebra"})
-    assert "error" in found[0]
-    assert found[1]["unknown"] == [1]
+    result = post("search", {"models": ["nothing", "plain"], "text": "the zebra"})
+    assert "error" in result[0]
+    assert result[1]["unknown"] == [1]

@@ -49,9 +49,9 @@ def post(folder: Path, checkout: Path):
             answer = client.post(f"/api/words/{what}", json=body)
             assert answer.status_code == status, answer.text
             if answer.headers["content-type"].startswith("text/event-stream"):
-                *found, last = [line.removeprefix("data: ") for line in answer.text.split("\n\n") if line]
+                *result, last = [line.removeprefix("data: ") for line in answer.text.split("\n\n") if line]
                 assert last == "[DONE]"
-                return [json.loads(event) for event in found]
+                return [json.loads(event) for event in result]
             return answer.json()
 
         yield ask
@@ -66,13 +66,13 @@ def command(*words: str) -> dict:
 def test_answers_are_those_of_the_commands(post, folder: Path) -> None:
     for measure in ("cosine", "dot", "euclidean"):
         wanted = command("neighbours", str(folder), "king", "-k", "4", "--measure", measure)
-        found = post("neighbours", {"model": "drawn", "word": " king ", "count": 4, "measure": measure})
-        assert found == wanted["neighbours"][0]["nearest"]
+        result = post("neighbours", {"model": "drawn", "word": " king ", "count": 4, "measure": measure})
+        assert result == wanted["neighbours"][0]["nearest"]
     both = post("analogy", {"model": "drawn", "a": "man", "b": "woman", "c": "king"})
-    for method, found in both.items():
-        assert found == command("analogy", str(folder), "man", "woman", "king", "--method", method)["answers"]
-    found = post("similarity", {"model": "drawn", "first": "man", "second": "king"})
-    assert {"first": "man", "second": "king"} | found == command("similarity", str(folder), "man", "king")
+    for method, result in both.items():
+        assert result == command("analogy", str(folder), "man", "woman", "king", "--method", method)["answers"]
+    result = post("similarity", {"model": "drawn", "first": "man", "second": "king"})
+    assert {"first": "man", "second": "king"} | result == command("similarity", str(folder), "man", "king")
 
 
 @pytest.mark.parametrize(
@@ -91,58 +91,58 @@ def test_answers_are_those_of_the_commands(post, folder: Path) -> None:
         ("map", {"count": 6000}, "5000"),
     ],
 )
-def test_what_cannot_be_answered_is_told(post, what: str, body: dict, message: str) -> None:
+def test_what_cannot_be_answered_is_reported(post, what: str, body: dict, message: str) -> None:
     assert message in post(what, {"model": "drawn"} | body, 400)["error"]["message"]
 
 
 def test_the_odd_one_out_and_a_bias(post) -> None:
-    found = post("odd", {"model": "drawn", "words": "king, queen\n man <b>"})
-    assert {one["word"] for one in found} == {"king", "queen", "man", "<b>"}
+    result = post("odd", {"model": "drawn", "words": "king, queen\n man <b>"})
+    assert {item["word"] for item in result} == {"king", "queen", "man", "<b>"}
     body = {"model": "drawn", "pairs": "she he, woman man", "words": "doctor nurse <b> he plumber"}
-    found = post("bias", body)
-    assert found["missing"] == ["plumber"]
-    assert found["within"] == ["he"]
-    assert {word for word, *_ in found["leaning"]} == {"doctor", "nurse", "<b>"}
-    assert max(abs(before) for _, before, _ in found["leaning"]) > 0.05
-    assert max(abs(after) for *_, after in found["leaning"]) < 1e-5
-    assert sum(found["explained"]) == pytest.approx(1, abs=1e-4)
+    result = post("bias", body)
+    assert result["missing"] == ["plumber"]
+    assert result["within"] == ["he"]
+    assert {word for word, *_ in result["leaning"]} == {"doctor", "nurse", "<b>"}
+    assert max(abs(before) for _, before, _ in result["leaning"]) > 0.05
+    assert max(abs(after) for *_, after in result["leaning"]) < 1e-5
+    assert sum(result["explained"]) == pytest.approx(1, abs=1e-4)
 
 
 def test_a_word_in_every_rung(post) -> None:
     models = ["drawn", "gpt", "kneser_ney", "drawn", "nothing"]
-    found = post("rungs", {"models": models, "word": "king", "count": 3})
-    assert [event["model"] for event in found] == ["drawn", "gpt", "kneser_ney", "nothing"]
-    assert [len(event.get("nearest", [])) for event in found] == [3, 3, 0, 0]
-    assert "no input embedding" in found[2]["error"]["message"]
-    assert "not served" in found[3]["error"]["message"]
+    result = post("rungs", {"models": models, "word": "king", "count": 3})
+    assert [event["model"] for event in result] == ["drawn", "gpt", "kneser_ney", "nothing"]
+    assert [len(event.get("nearest", [])) for event in result] == [3, 3, 0, 0]
+    assert "no input embedding" in result[2]["error"]["message"]
+    assert "not served" in result[3]["error"]["message"]
 
 
 def test_examples_are_words_that_there_are(post) -> None:
-    found = post("about", {"model": "drawn"})
-    assert (found["words"], found["dimension"], found["sparse"]) == (len(WORDS), 6, False)
-    assert found["examples"]["words"] == "dog cat paris horse"
-    assert found["examples"]["leaning"] == "doctor nurse king queen"
+    result = post("about", {"model": "drawn"})
+    assert (result["words"], result["dimension"], result["sparse"]) == (len(WORDS), 6, False)
+    assert result["examples"]["words"] == "dog cat paris horse"
+    assert result["examples"]["leaning"] == "doctor nurse king queen"
     other = examples(WordVectors(["я", "ты"], np.eye(2, dtype=np.float32)))
     assert {other[name] for name in ("word", "a", "b", "c")} <= {"я", "ты"}
 
 
 def test_a_map_has_the_places_of_the_command(post) -> None:
-    *_, found = post("map", {"model": "drawn", "count": 10})
+    *_, result = post("map", {"model": "drawn", "count": 10})
     wanted = word_map(vectors(), WORDS[:10])
-    assert found["words"] == WORDS[:10]
-    assert found["explained"] == pytest.approx(wanted.explained, abs=1e-4)
+    assert result["words"] == WORDS[:10]
+    assert result["explained"] == pytest.approx(wanted.explained, abs=1e-4)
     ratio = np.ptp(wanted.points, axis=0)
-    assert np.ptp(found["x"]) / np.ptp(found["y"]) == pytest.approx(ratio[0] / ratio[1], rel=1e-3)
-    assert max(map(abs, [*found["x"], *found["y"]])) == 1
+    assert np.ptp(result["x"]) / np.ptp(result["y"]) == pytest.approx(ratio[0] / ratio[1], rel=1e-3)
+    assert max(map(abs, [*result["x"], *result["y"]])) == 1
 
 
-def test_a_slow_map_is_made_elsewhere_once_and_kept() -> None:
+def test_a_slow_map_is_computed_in_another_process_once_and_kept() -> None:
     maps, drawn = Maps(), vectors()
     job = maps.job(drawn, 10, "tsne")
     assert maps.job(drawn, 10, "tsne") is job
     received = [event for _ in range(9) for event in events(job, patience=60)]
     assert any("iteration" in str(event.get("said")) for event in received)
-    np.testing.assert_allclose(job.found.points, word_map(drawn, WORDS[:10], "tsne").points, rtol=1e-4)
+    np.testing.assert_allclose(job.result.points, word_map(drawn, WORDS[:10], "tsne").points, rtol=1e-4)
     assert [*events(job)] == [received[-1]]
 
 
@@ -175,11 +175,11 @@ def test_a_map_by_umap_is_made_in_a_process_of_its_own(post, tmp_path: Path, mon
     (tmp_path / "umap.py").write_text(UMAP)
     monkeypatch.syspath_prepend(tmp_path)
     assert post("about", {"model": "drawn"})["missing"] == {}
-    *_, found = post("map", {"model": "drawn", "count": 10, "method": "umap"})
-    while "again" in found:  # on a busy machine
-        *_, found = post("map", {"model": "drawn", "count": 10, "method": "umap"})
-    assert found["words"] == WORDS[:10] and found["explained"] is None
+    *_, result = post("map", {"model": "drawn", "count": 10, "method": "umap"})
+    while "again" in result:  # on a busy machine
+        *_, result = post("map", {"model": "drawn", "count": 10, "method": "umap"})
+    assert result["words"] == WORDS[:10] and result["explained"] is None
     rows = vectors().dense(np.arange(10)).astype(np.float64)
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True))[:, :2]
     points = rows - (rows.max(axis=0) + rows.min(axis=0)) / 2
-    np.testing.assert_allclose(np.transpose([found["x"], found["y"]]), points / np.abs(points).max(), atol=1e-4)
+    np.testing.assert_allclose(np.transpose([result["x"], result["y"]]), points / np.abs(points).max(), atol=1e-4)

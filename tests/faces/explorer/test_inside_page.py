@@ -50,7 +50,7 @@ def look(shelf: Shelf) -> Any:
 
 def test_the_models_that_can_be_looked_into_are_listed_by_kind(look: Any) -> None:
     groups = look.client.post("/api/inside/models").json()
-    names = {group["group"]: [one["name"] for one in group["models"]] for group in groups}
+    names = {group["group"]: [model["name"] for model in group["models"]] for group in groups}
     assert names["n-gram models"] == ["kneser_ney"] and names["recurrent networks"] == ["lstm"]
     assert names["Transformers that fill a gap"] == ["bert"] and "attention" in names["translators"]
     assert not {"svd", "broken"} & {name for some in names.values() for name in some}
@@ -59,41 +59,41 @@ def test_the_models_that_can_be_looked_into_are_listed_by_kind(look: Any) -> Non
 @pytest.mark.parametrize("name", ["kneser_ney", "lstm", "gpt"])
 @pytest.mark.parametrize("at", [0, 3, None])
 def test_the_last_step_is_the_answer_of_a_language_model(look: Any, shelf: Shelf, name: str, at: int | None) -> None:
-    found = look(name, position=at)
+    result = look(name, position=at)
     rung = shelf.language_model(name)
-    own = guess(rung.model, rung.tokenizer, TEXT, found["place"])
-    assert found["answer"]["bits"] == own.bits and found["tokens"][found["place"]][1] == found["token"]
-    p = found["answer"]["probability"]
+    own = guess(rung.model, rung.tokenizer, TEXT, result["place"])
+    assert result["answer"]["bits"] == own.bits and result["tokens"][result["place"]][1] == result["token"]
+    p = result["answer"]["probability"]
     if name == "kneser_ney":
-        assert found["steps"][-1]["probability"] == pytest.approx(p, rel=1e-4) and found["interpolated"]
-        assert found["steps"][-1]["counts"] is None  # no training tokens here
+        assert result["steps"][-1]["probability"] == pytest.approx(p, rel=1e-4) and result["interpolated"]
+        assert result["steps"][-1]["counts"] is None  # no training tokens here
     elif name == "gpt":
-        assert found["layers"][-1]["guess"]["probability"] == pytest.approx(p, rel=1e-4)
-        T = len(found["read"])
-        assert found["at"] == T - 1 == found["place"] and found["read"][0] == "<bos>"
-        assert [[len(row) for row in head] for head in found["layers"][0]["weights"]] == [[T] * T] * 2
+        assert result["layers"][-1]["guess"]["probability"] == pytest.approx(p, rel=1e-4)
+        T = len(result["read"])
+        assert result["at"] == T - 1 == result["place"] and result["read"][0] == "<bos>"
+        assert [[len(row) for row in head] for head in result["layers"][0]["weights"]] == [[T] * T] * 2
     else:
-        assert set(found["layers"][0]["gates"]) == {"input", "forget", "output"}
-        assert len(found["layers"][0]["values"]["memory"]) == 8 == len(found["layers"][0]["units"])
+        assert set(result["layers"][0]["gates"]) == {"input", "forget", "output"}
+        assert len(result["layers"][0]["values"]["memory"]) == 8 == len(result["layers"][0]["units"])
 
 
 def test_a_gap_is_filled_as_the_command_fills_it(look: Any, shelf: Shelf) -> None:
     encoder = shelf.load("encoder inside", shelf.find("bert"), inside._read_encoder).loaded
     ((*likeliest,),) = fill(encoder.model, encoder.tokenizer, "the cat sees <mask> old king .")
-    wanted = [(one.text, pytest.approx(one.probability, rel=1e-4)) for one in likeliest]
+    wanted = [(item.text, pytest.approx(item.probability, rel=1e-4)) for item in likeliest]
     for text, position in (("the cat sees <mask> old king .", None), ("the cat sees the old king .", 3)):
-        found = look("bert", text, position)
-        assert [(one.strip(), p) for one, p in found["layers"][-1]["guess"]["likeliest"]] == wanted
-        assert found["read"][4] == "<mask>" and found["token"] == (None if position is None else "the")
+        result = look("bert", text, position)
+        assert [(item.strip(), p) for item, p in result["layers"][-1]["guess"]["likeliest"]] == wanted
+        assert result["read"][4] == "<mask>" and result["token"] == (None if position is None else "the")
 
 
 def test_a_translation_is_that_of_greedy_search(look: Any) -> None:
-    found = look("attention", "the cat sleeps")
+    result = look("attention", "the cat sleeps")
     body = {"text": "the cat sleeps", "models": ["attention"], "width": 1, "n_best": 1}
-    assert found["log_prob"] == pytest.approx(sum(step["log_prob"] for step in found["steps"]))
+    assert result["log_prob"] == pytest.approx(sum(step["log_prob"] for step in result["steps"]))
     event = look.client.post("/api/translate/search", json=body).text
-    assert f'"text": "{found["translation"]}"' in event
-    for step, row in zip(found["steps"], found["layers"][0]["weights"][0], strict=True):
+    assert f'"text": "{result["translation"]}"' in event
+    for step, row in zip(result["steps"], result["layers"][0]["weights"][0], strict=True):
         assert step["weights"] == pytest.approx(row, abs=1e-3)
     assert look("plain", "the cat sleeps")["layers"] == []
 

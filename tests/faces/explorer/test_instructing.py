@@ -56,11 +56,11 @@ def test_right_answers_to_the_examples_are_judged_right(monkeypatch: pytest.Monk
     monkeypatch.setattr(microworld, "DRAWN", {"train": 300, "unseen": 60})
     microworld.requests.cache_clear()
     examples = microworld.examples()
-    assert len({one["kind"] for one in examples}) >= 15 and UNSEEN & {one["kind"] for one in examples}
-    known = [one for one in examples if evaluate(f"  {one['text'].upper()} ", "")["known"]]
+    assert len({example["kind"] for example in examples}) >= 15 and UNSEEN & {example["kind"] for example in examples}
+    known = [example for example in examples if evaluate(f"  {example['text'].upper()} ", "")["known"]]
     assert len(known) == len(examples)
-    for one in known:
-        assert evaluate(one["text"], one["answer"])["reward"] == 1.0, one
+    for item in known:
+        assert evaluate(item["text"], item["answer"])["reward"] == 1.0, item
     wrong = evaluate(known[0]["text"], "the the of")
     assert wrong["reward"] < 0.7 and set(wrong["parts"]) == {"grammatical", "true", "form", "length"}
     assert evaluate(known[0]["text"], "")["reward"] == 0.0
@@ -69,5 +69,5 @@ def test_right_answers_to_the_examples_are_judged_right(monkeypatch: pytest.Monk
 
 def test_what_the_grammar_does_not_draw_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microworld, "requests", dict)
-    found = evaluate("write a poem", "no")
-    assert not found["known"] and "microworld" in found["why"]
+    result = evaluate("write a poem", "no")
+    assert not result["known"] and "microworld" in result["why"]

@@ -55,17 +55,17 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_finished_run_is_told_with_its_years_and_times(checkout: Path) -> None:
-    found = read_last_run(checkout)
-    lstm, gru = found.of("lm")
+def test_a_finished_run_is_printed_with_its_years_and_times(checkout: Path) -> None:
+    last_run = read_last_run(checkout)
+    lstm, gru = last_run.of("lm")
     assert (lstm.metadata.year, lstm.metadata.base, lstm.metadata.reads) == (1997, "lm/gru", "models/reward/r")
     assert (lstm.timing.seconds, lstm.timing.tokens_per_second, lstm.timing.run) == (86.7, 25693.2, "4e1e")
     assert lstm.timing.peak_memory_bytes == 816656384
     assert [(point.step, point.validation_loss) for point in lstm.curve] == [(10, None), (20, 3.2)]
     assert gru.metadata.year is None and gru.timing.run is None and gru.curve == ()
-    (table,) = ladder_rows(found)
+    (table,) = ladder_rows(last_run)
     assert {"tokens/s", "time", "memory"} <= {column.title for column in table.columns}
-    assert found.meta.size == "tiny"
+    assert last_run.meta.size == "tiny"
 
 
 def test_rungs_of_one_title_have_times_of_their_own(checkout: Path) -> None:
@@ -77,10 +77,10 @@ def test_rungs_of_one_title_have_times_of_their_own(checkout: Path) -> None:
     inputs = replace(inputs, rungs={**inputs.rungs, "lm": twins})
     for name, value in (("ladder", ladder_summary(inputs)), ("timings", ladder_timings(inputs))):
         (checkout / f"reports/{name}.json").write_text(json.dumps(value))
-    found = read_last_run(checkout).of("lm")
-    assert [rung.title for rung in found] == ["LSTM & co", "LSTM & co"]
-    assert [rung.timing.seconds for rung in found] == [10.0, 99.0]
-    assert [rung.metadata.year for rung in found] == [1997, 2014]
+    result = read_last_run(checkout).of("lm")
+    assert [rung.title for rung in result] == ["LSTM & co", "LSTM & co"]
+    assert [rung.timing.seconds for rung in result] == [10.0, 99.0]
+    assert [rung.metadata.year for rung in result] == [1997, 2014]
 
 
 def test_times_of_another_ladder_are_not_shown(checkout: Path) -> None:

@@ -25,27 +25,27 @@ def test_the_figures_are_those_of_the_command_score(ask, models) -> None:
     events = {event["model"]: event for event in ask("/api/surprisal/score", {"texts": SENTENCES, "models": MODELS})}
     assert [*events] == [*MODELS]
     approaches = ("n-grams", "recurrent", "Transformer")
-    assert [events[name]["hue"] for name in MODELS] == [hue_of(one) for one in approaches]  # as in the report
+    assert [events[name]["hue"] for name in MODELS] == [hue_of(approach) for approach in approaches]  # as in the report
     for name in MODELS:
-        wanted = {one["sentence"]: one for one in score_sentences(models.language_model(name), SENTENCES)}
-        for sentence, found in zip(SENTENCES, events[name]["texts"], strict=True):
-            assert [(text, bits) for _, text, bits, *_ in found["tokens"]] == [
+        wanted = {score["sentence"]: score for score in score_sentences(models.language_model(name), SENTENCES)}
+        for sentence, result in zip(SENTENCES, events[name]["texts"], strict=True):
+            assert [(text, bits) for _, text, bits, *_ in result["tokens"]] == [
                 (token["token"], token["bits"]) for token in wanted[sentence]["tokens"]
             ]
-            assert found["bits"] == wanted[sentence]["bits"]
-            assert [word[0] for word in found["words"]] == [*sentence.split(), "<eos>"]
-            assert sum(word[1] for word in found["words"]) == pytest.approx(found["bits"], abs=1e-4)
-            assert "".join(before + text for before, text, *_ in found["tokens"]) == f"{sentence}<eos>"
+            assert result["bits"] == wanted[sentence]["bits"]
+            assert [word[0] for word in result["words"]] == [*sentence.split(), "<eos>"]
+            assert sum(word[1] for word in result["words"]) == pytest.approx(result["bits"], abs=1e-4)
+            assert "".join(before + text for before, text, *_ in result["tokens"]) == f"{sentence}<eos>"
 
 
 def test_lines_are_a_document_as_the_ladder_scores_it(models) -> None:
     rung = models.language_model("lstm")
     text = "the cat sat .\n\n  a pair of cats  sat .\n"
-    found = surprisal(rung.model, rung.tokenizer, text)
+    result = surprisal(rung.model, rung.tokenizer, text)
     ids = [[BOS, *rung.tokenizer.encode(line).tolist(), EOS] for line in ("the cat sat .", "  a pair of cats  sat .")]
     bits = -rung.model.log_probs(torch.tensor([[*ids[0], *ids[1]]])).double().sum() / math.log(2)
-    assert found.bits == pytest.approx(float(bits), abs=1e-4)
-    assert " ".join(word.text for word in found.words) == "the cat sat . <eos> a pair of cats sat . <eos>"
+    assert result.bits == pytest.approx(float(bits), abs=1e-4)
+    assert " ".join(word.text for word in result.words) == "the cat sat . <eos> a pair of cats sat . <eos>"
 
 
 def test_padding_changes_nothing_and_keeps_shapes_few(models) -> None:
@@ -60,21 +60,21 @@ def test_padding_changes_nothing_and_keeps_shapes_few(models) -> None:
             return rung.model.log_probs(tokens)
 
     for text in texts:
-        found = surprisal(Watched(), rung.tokenizer, text)  # type: ignore[arg-type]
+        result = surprisal(Watched(), rung.tokenizer, text)  # type: ignore[arg-type]
         row = torch.tensor([row_of(rung.tokenizer, text).ids])
         alone = -rung.model.log_probs(row)[0, 1:].double() / math.log(2)
-        assert [token.bits for token in found.tokens] == pytest.approx(alone.tolist(), abs=1e-4)
+        assert [token.bits for token in result.tokens] == pytest.approx(alone.tolist(), abs=1e-4)
     assert shapes == {(1, 16), (1, 32)}
 
 
 def test_every_character_is_shown_once_whatever_the_tokens(models) -> None:
     rung = models.language_model("kneser_ney")  # of bytes
     for text in ("naïve 猫 😀 cat", "  two  spaces ", "", "\u00a0x"):
-        found = surprisal(rung.model, rung.tokenizer, text)
-        joined = "".join(one.before + one.text * (not one.text.startswith("\\x")) for one in found.tokens)
+        result = surprisal(rung.model, rung.tokenizer, text)
+        joined = "".join(token.before + token.text * (not token.text.startswith("\\x")) for token in result.tokens)
         assert joined.removesuffix("<eos>").rstrip() == text.rstrip()
-        assert [word.text for word in found.words] == [*text.split(), "<eos>"]
-        assert all(0 <= token.word < len(found.words) for token in found.tokens)
+        assert [word.text for word in result.words] == [*text.split(), "<eos>"]
+        assert all(0 <= token.word < len(result.words) for token in result.tokens)
 
 
 def test_a_character_of_several_tokens_is_spelled_once(models) -> None:
@@ -111,15 +111,15 @@ def test_what_was_expected_in_the_place_of_a_token(ask, models, name) -> None:
     rung, text = models.language_model(name), SENTENCES[0]
     scored = surprisal(rung.model, rung.tokenizer, text)
     for position in (0, 4, len(scored.tokens) - 1):
-        found = ask("/api/surprisal/next", {"model": name, "text": text, "place": position})
-        assert found["bits"] == pytest.approx(scored.tokens[position].bits, abs=1e-3)
-        shares = [probability for _, probability in found["likeliest"]]
+        result = ask("/api/surprisal/next", {"model": name, "text": text, "place": position})
+        assert result["bits"] == pytest.approx(scored.tokens[position].bits, abs=1e-3)
+        shares = [probability for _, probability in result["likeliest"]]
         assert shares == sorted(shares, reverse=True)
-        assert 0 <= found["entropy"] <= math.log2(rung.model.vocab_size)
-        assert 1 <= found["rank"] <= rung.model.vocab_size
+        assert 0 <= result["entropy"] <= math.log2(rung.model.vocab_size)
+        assert 1 <= result["rank"] <= rung.model.vocab_size
         whole = guess(rung.model, rung.tokenizer, text, position, most=rung.model.vocab_size)
         entropy = -sum(p * math.log2(p) for _, p in whole.likeliest if p)
-        assert found["entropy"] == pytest.approx(entropy, abs=1e-4)
+        assert result["entropy"] == pytest.approx(entropy, abs=1e-4)
     answer = ask("/api/surprisal/next", {"model": name, "text": text, "place": 500}, 400)
     assert "tokens 0 to" in answer["error"]["message"]
 
@@ -127,9 +127,9 @@ def test_what_was_expected_in_the_place_of_a_token(ask, models, name) -> None:
 def test_the_truth_of_a_story_is_the_worlds(ask) -> None:
     """A text is the beginning of a story: what a line says is known in the next."""
     lines = ["john is a farmer from paris who likes tea .", "he lives in paris ."]
-    found = ask("/api/surprisal/truth", {"texts": ["\n\n".join(lines), f"john sleep .\n{lines[0]}"]})
-    assert found["known"]
-    inside, other = found["texts"]
+    result = ask("/api/surprisal/truth", {"texts": ["\n\n".join(lines), f"john sleep .\n{lines[0]}"]})
+    assert result["known"]
+    inside, other = result["texts"]
     reading = world().read([line.split() for line in lines])
     assert reading is not None
     bits = -math.fsum(p for line in reading.log_probs for p in line) / math.log(2)

@@ -35,10 +35,10 @@ def test_the_report_s_years_decide(shelf: Shelf, tmp_path: Path) -> None:
     assert positions == sorted(positions)
 
 
-def test_every_approach_has_its_place() -> None:
+def test_every_approach_has_its_position() -> None:
     folder = Path(langladder.models.__file__).parent
-    found = {name for file in folder.rglob("*.py") for name in re.findall(APPROACH, file.read_text(encoding="utf-8"))}
-    assert len(found) > 5 and found == BEGAN.keys()
+    names = {name for file in folder.rglob("*.py") for name in re.findall(APPROACH, file.read_text(encoding="utf-8"))}
+    assert len(names) > 5 and names == BEGAN.keys()
 
 
 def test_instruct_is_not_listed_where_nothing_was_trained_for_it(shelf: Shelf) -> None:

@@ -34,11 +34,11 @@ def classifier(models: Path, name: str) -> Classifier:
 
 
 def test_words_and_probabilities_of_a_counted_classifier(models: Path) -> None:
-    found = label(classifier(models, "logistic"), "good film .")
-    assert found["labels"][0]["label"] == "yes"
-    assert sum(one["probability"] for one in found["labels"]) == pytest.approx(1)
-    assert found["words"][0]["text"] == "good" and found["words"][0]["kind"] == "for-4"
-    assert not found["attention"] and found["tree"] is None and not found["note"]
+    result = label(classifier(models, "logistic"), "good film .")
+    assert result["labels"][0]["label"] == "yes"
+    assert sum(item["probability"] for item in result["labels"]) == pytest.approx(1)
+    assert result["words"][0]["text"] == "good" and result["words"][0]["kind"] == "for-4"
+    assert not result["attention"] and result["tree"] is None and not result["note"]
 
 
 def test_a_tree_is_read_by_its_words_where_no_trees_are_read(models: Path) -> None:
@@ -48,17 +48,17 @@ def test_a_tree_is_read_by_its_words_where_no_trees_are_read(models: Path) -> No
     assert brackets["words"][0]["text"].startswith("(")
 
 
-def test_attention_is_told(models: Path) -> None:
-    found = label(classifier(models, "attentive"), "not bad film .")
-    assert [mark["text"] for mark in found["attention"]] == ["not", "bad", "film", "."]
-    assert any(mark["kind"].startswith("seen") for mark in found["attention"])
+def test_attention_is_reported(models: Path) -> None:
+    result = label(classifier(models, "attentive"), "not bad film .")
+    assert [mark["text"] for mark in result["attention"]] == ["not", "bad", "film", "."]
+    assert any(mark["kind"].startswith("seen") for mark in result["attention"])
 
 
-def test_every_node_of_a_tree_is_drawn_and_told(models: Path) -> None:
-    found = label(classifier(models, "trees"), TREE)
-    assert found["tree"].startswith("<svg") and found["tree"].count("<title>") == len(found["nodes"]) == 5
-    assert found["nodes"][0]["text"] == "good film ." and found["nodes"][0]["label"] == found["labels"][0]["label"]
-    assert found["legend"].keys() == {"no", "yes"} and not found["note"]
+def test_every_node_of_a_tree_is_drawn_and_described(models: Path) -> None:
+    result = label(classifier(models, "trees"), TREE)
+    assert result["tree"].startswith("<svg") and result["tree"].count("<title>") == len(result["nodes"]) == 5
+    assert result["nodes"][0]["text"] == "good film ." and result["nodes"][0]["label"] == result["labels"][0]["label"]
+    assert result["legend"].keys() == {"no", "yes"} and not result["note"]
 
 
 def test_a_text_without_brackets_branches_to_the_right(models: Path) -> None:
@@ -68,14 +68,14 @@ def test_a_text_without_brackets_branches_to_the_right(models: Path) -> None:
     assert parse_tree(right_branching(["a", "b", "c"])) == parse_tree("((a) ((b) (c)))")
 
 
-def test_a_large_tree_is_told_but_not_drawn(models: Path) -> None:
-    found = label(classifier(models, "trees"), "film " * 60)
-    assert found["tree"] is None and found["too_large"] and found["nodes"]
+def test_a_large_tree_is_described_but_not_drawn(models: Path) -> None:
+    result = label(classifier(models, "trees"), "film " * 60)
+    assert result["tree"] is None and result["too_large"] and result["nodes"]
 
 
 def test_markup_in_a_text_stays_text(models: Path) -> None:
-    found = label(classifier(models, "trees"), "<script>x</script> <img/onerror=1>")
-    assert "<script" not in found["tree"] and "<img" not in found["tree"] and "&lt;script" in found["tree"]
+    result = label(classifier(models, "trees"), "<script>x</script> <img/onerror=1>")
+    assert "<script" not in result["tree"] and "<img" not in result["tree"] and "&lt;script" in result["tree"]
 
 
 @pytest.mark.parametrize("text", ["(good", "(good))", "()", "(a", "good (film", " ", "x " * 3000])
@@ -86,9 +86,9 @@ def test_what_is_no_tree_is_refused_clearly(models: Path, text: str) -> None:
 
 def test_tags_with_their_meaning_and_the_second_best(models: Path) -> None:
     tagger = Tagger.load(models / "tagger/hmm")
-    found = tagged(tagger, "the cat\nsleeps.", "apart")
-    assert found["words"] == ["the", "cat", "sleeps", "."] and found["tags"] == ["DET", "NOUN", "VERB", "PUNCT"]
-    assert found["names"]["NOUN"] == "noun" and all(0 <= p <= 1 for p in found["probabilities"])
+    result = tagged(tagger, "the cat\nsleeps.", "apart")
+    assert result["words"] == ["the", "cat", "sleeps", "."] and result["tags"] == ["DET", "NOUN", "VERB", "PUNCT"]
+    assert result["names"]["NOUN"] == "noun" and all(0 <= p <= 1 for p in result["probabilities"])
     assert tagged(tagger, "((a) (cat))", "whitespace")["words"] == ["a", "cat"]
 
 
@@ -107,9 +107,9 @@ def test_no_word_or_too_many_is_refused(models: Path, sentence: str) -> None:
 
 def test_spans_and_options(models: Path) -> None:
     text, spans = "anna ate the apple . peter saw the pear .", Reader.load(models / "reader/spans")
-    found = answers(spans, f" {text} ", "who ate the apple ?", ["ignored"])
-    first = found["answers"][0]
-    assert first["text"] == "anna" and found["context"][first["start"] :].startswith("anna")
+    result = answers(spans, f" {text} ", "who ate the apple ?", ["ignored"])
+    first = result["answers"][0]
+    assert first["text"] == "anna" and result["context"][first["start"] :].startswith("anna")
     choosing = Reader.load(models / "reader/options")
     chosen = answers(choosing, text, "what did anna eat ?", ["apple", "pear"])
     assert chosen["answers"][0]["text"] == "apple" and chosen["chooses"]

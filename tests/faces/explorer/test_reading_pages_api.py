@@ -40,18 +40,18 @@ def events(client: TestClient, path: str, body: Any) -> dict[str, list[dict[str,
     assert answer.status_code == 200, answer.text
     *lines, last = [line.removeprefix("data: ") for line in answer.text.split("\n\n") if line]
     assert last == "[DONE]"
-    found: dict[str, list[dict[str, Any]]] = {}
+    result: dict[str, list[dict[str, Any]]] = {}
     for event in map(json.loads, lines):
-        found.setdefault(event["model"], []).append(event)
-    return found
+        result.setdefault(event["model"], []).append(event)
+    return result
 
 
 def test_every_classifier_answers_and_what_cannot_says_why(reading: TestClient) -> None:
     names = ["logistic", "trees", "attentive", "broken", "hmm", "nobody"]
-    found = events(reading, "/api/read/labels", {"text": "((good) (film))", "models": names})
-    assert all(found[name][0]["labels"] for name in names[:3]) and found["trees"][0]["tree"].startswith("<svg")
+    result = events(reading, "/api/read/labels", {"text": "((good) (film))", "models": names})
+    assert all(result[name][0]["labels"] for name in names[:3]) and result["trees"][0]["tree"].startswith("<svg")
     for name, word in (("broken", "config.json"), ("hmm", "Classifier"), ("nobody", "not served")):
-        assert word in found[name][0]["error"]["message"]
+        assert word in result[name][0]["error"]["message"]
 
 
 def test_the_drawing_bears_no_styles_and_no_markup_of_the_text(reading: TestClient) -> None:
@@ -63,11 +63,11 @@ def test_tags_and_answers(reading: TestClient) -> None:
     (tagged,) = events(reading, "/api/read/tags", {"text": "the dog.", "words": "apart", "models": ["hmm"]})["hmm"]
     assert tagged["words"] == ["the", "dog", "."] and tagged["names"]["DET"] == "determiner"
     body = {"context": "anna ate the pear .", "question": "who ate the pear ?", "models": ["spans", "options"]}
-    found = events(reading, "/api/read/answers", body)
-    assert found["spans"][0]["answers"][0]["text"] == "anna"
-    assert "two or more" in found["options"][0]["error"]["message"]
-    found = events(reading, "/api/read/answers", body | {"options": ["anna", "pear"]})
-    assert found["options"][0]["chooses"] and found["options"][0]["answers"]
+    result = events(reading, "/api/read/answers", body)
+    assert result["spans"][0]["answers"][0]["text"] == "anna"
+    assert "two or more" in result["options"][0]["error"]["message"]
+    result = events(reading, "/api/read/answers", body | {"options": ["anna", "pear"]})
+    assert result["options"][0]["chooses"] and result["options"][0]["answers"]
 
 
 @pytest.mark.parametrize("path", ["labels", "tags"])
@@ -85,11 +85,11 @@ def test_two_models_answer_and_the_judge_is_asked(reading: TestClient, monkeypat
     examples = reading.post("/api/instruct/examples", json={}).json()
     assert examples and {"kind", "shown", "text", "answer"} == set(examples[0])
     body = {"instruction": "say cat", "models": ["sft", "ppo", "gpt", "svd"], "max_tokens": 5}
-    found = events(reading, "/api/instruct/answer", body)
+    result = events(reading, "/api/instruct/answer", body)
     for name in ("sft", "ppo", "gpt"):
-        last = found[name][-1]
+        last = result[name][-1]
         assert last["end"] == "whole" and not last["judged"]["known"]
-    assert found["svd"][-1]["end"] == "error"
+    assert result["svd"][-1]["end"] == "error"
     body["instruction"] = "say " * 200
     assert events(reading, "/api/instruct/answer", body)["sft"][-1]["end"] == "error"
     assert reading.post("/api/instruct/answer", json=body | {"instruction": "x" * 100_000}).status_code == 400
@@ -97,14 +97,14 @@ def test_two_models_answer_and_the_judge_is_asked(reading: TestClient, monkeypat
 
 
 def test_a_folder_without_report_lists_its_models(reading: TestClient) -> None:
-    found = reading.post("/api/ladder/run").json()
-    kinds = {one["name"]: one["kind"] for one in found["models"]}
-    assert not found["found"] and kinds["sft"] == "instruct" and kinds["trees"] == "classifier"
+    result = reading.post("/api/ladder/run").json()
+    kinds = {model["name"]: model["kind"] for model in result["models"]}
+    assert not result["found"] and kinds["sft"] == "instruct" and kinds["trees"] == "classifier"
     assert reading.post("/api/ladder/curves").json() == []
     assert 'id="found"' in reading.get("/").text
 
 
-def test_a_damaged_report_is_told(folder: Path, reading: TestClient) -> None:
+def test_a_damaged_report_is_reported(folder: Path, reading: TestClient) -> None:
     report = folder / "reports" / "ladder.json"
     report.parent.mkdir()
     report.write_text("{")

@@ -48,7 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     labels = [_labelled("a good film .", "yes"), _labelled("a bad film .", "no"), _labelled("a fine film .", "yes")]
     tables = {
         "text": (TEXT, train, [*text, {"document": 9, "text": "the zebra sleeps .", "log_prob": None}]),
-        "parallel": (PAIRS, [{"source": one, "target": other} for one, other in TRANSLATED.items()], None),
+        "parallel": (PAIRS, [{"source": name, "target": other} for name, other in TRANSLATED.items()], None),
         "labels": (LABELLED, labels, None),
         "tags": (TAGGED, [_tagged("a good film .")], [_tagged("a good film ."), _tagged("a zebra film .")]),
     }
@@ -68,17 +68,17 @@ def client(run: Shelf) -> Iterator[TestClient]:
 
 def unknown(client: TestClient, text: str, *models: str) -> dict[str, Any]:
     """Model → what is said of it."""
-    found = client.post("/api/typed/unknown", json={"asked": [{"text": text, "models": models}]}).json()
-    return {name: one for one in found for name in one["models"]}
+    result = client.post("/api/typed/unknown", json={"asked": [{"text": text, "models": models}]}).json()
+    return {name: item for item in result for name in item["models"]}
 
 
-def test_each_model_is_asked_by_its_own_training_text(client: TestClient) -> None:
-    found = unknown(client, "the good movie", "logistic", "attentive", "hmm", "attention", "plain")
-    words = {name: [word["text"] for word in one["unknown"]] for name, one in found.items()}
+def test_each_model_is_queried_with_its_own_training_text(client: TestClient) -> None:
+    result = unknown(client, "the good movie", "logistic", "attentive", "hmm", "attention", "plain")
+    words = {name: [word["text"] for word in item["unknown"]] for name, item in result.items()}
     assert words["logistic"] == ["the", "movie"]  # neither stands in the labelled texts
     assert words["attention"] == words["plain"] == ["good", "movie"]
     assert words["hmm"] == ["good", "movie"] and words["attentive"] == ["the", "movie"]
-    assert {name: one["by"] for name, one in found.items()} == {
+    assert {name: item["by"] for name, item in result.items()} == {
         "logistic": "training", "attentive": "list", "hmm": "list", "attention": "training", "plain": "training",
     }  # fmt: skip
     tree = unknown(client, "((good) ((zebra) (.)))", "logistic")["logistic"]
@@ -146,11 +146,13 @@ def test_limits_and_missing_models(client: TestClient) -> None:
 
 
 def test_examples_come_from_the_test_split_and_are_known(run: Shelf) -> None:
-    texts = {side: [one.text for one in typed.examples(run, side)] for side in ("text", "parallel", "tags", "labels")}
+    texts = {
+        side: [example.text for example in typed.examples(run, side)] for side in ("text", "parallel", "tags", "labels")
+    }
     assert "the zebra sleeps ." not in texts["text"] and texts["text"][0] == "the cat number 0 sleeps ."
     assert texts["parallel"] == list(TRANSLATED)[:3] and texts["tags"] == ["a good film ."]
     labels = typed.examples(run, "labels")
-    assert [one.about for one in labels] == ["yes", "no", "yes"]  # by turns
+    assert [label.about for label in labels] == ["yes", "no", "yes"]  # by turns
     assert typed.examples(run, "beginnings")[0].text == "the cat number"
     assert typed.examples(run, "documents")[0].text == "the cat number 0 sleeps .\nthe cat number 1 sleeps ."
     assert typed.examples(run, "questions") == [] and typed.examples(run, "cases") == []
@@ -161,8 +163,8 @@ def test_examples_of_a_text_whose_words_have_no_spaces(tmp_path: Path) -> None:
     for split in ("train", "test"):
         write_table(tmp_path / "data" / "clean" / "text" / split, pa.Table.from_pylist(rows, TEXT))
     shelf = Shelf({}, project=tmp_path)
-    assert [one.text for one in typed.examples(shelf, "text")] == ["我们喜欢猫。", "ปลากินแมว"]
-    assert [one.text for one in typed.examples(shelf, "beginnings")] == ["我们喜", "ปลากิ"]
+    assert [example.text for example in typed.examples(shelf, "text")] == ["我们喜欢猫。", "ปลากินแมว"]
+    assert [example.text for example in typed.examples(shelf, "beginnings")] == ["我们喜", "ปลากิ"]
 
 
 def test_pages_begin_with_an_example_and_offer_the_others(client: TestClient) -> None:

@@ -68,15 +68,15 @@ def content(answer: Any) -> list[str]:
 def test_a_dialogue_is_answered_as_by_the_command(ask: Any, models: Path, how: dict[str, Any]) -> None:
     config = SamplingConfig(max_tokens=6, **{"strategy": "greedy"} if not how["temperature"] else how)
     model, _ = read_instructed(models / "instruct/sft")
-    one = Conversation(Assistant(model, TEMPLATE), config, system="please")
-    first = one.say("say cat").text
-    one.number = 0  # each request draws by its own seed
-    second = one.say("not").text
+    conversation = Conversation(Assistant(model, TEMPLATE), config, system="please")
+    first = conversation.say("say cat").text
+    conversation.number = 0  # each request draws by its own seed
+    second = conversation.say("not").text
     system = {"role": "developer", "content": [{"type": "text", "text": "ple"}, {"type": "text", "text": "ase"}]}
-    found = ask(messages=[system, *SAY], **how)
-    assert content(found) == [first]
-    assert found["object"] == "chat.completion" and found["choices"][0]["message"]["role"] == "assistant"
-    turns = [found["choices"][0]["message"], {"role": "user", "content": "not"}]
+    result = ask(messages=[system, *SAY], **how)
+    assert content(result) == [first]
+    assert result["object"] == "chat.completion" and result["choices"][0]["message"]["role"] == "assistant"
+    turns = [result["choices"][0]["message"], {"role": "user", "content": "not"}]
     assert content(ask(messages=[system, *SAY, *turns], **how)) == [second]
 
 
@@ -90,10 +90,10 @@ def test_what_is_streamed_is_what_is_answered_at_once(ask: Any) -> None:
         for choice in whole["choices"]:
             mine = [event["choices"][0] for event in events if event["choices"][0]["index"] == choice["index"]]
             assert mine[0]["delta"] == {"role": "assistant", "content": ""}
-            assert "".join(one["delta"].get("content", "") for one in mine) == choice["message"]["content"]
-            assert [one["finish_reason"] for one in mine] == [None] * (len(mine) - 1) + [choice["finish_reason"]]
+            assert "".join(item["delta"].get("content", "") for item in mine) == choice["message"]["content"]
+            assert [item["finish_reason"] for item in mine] == [None] * (len(mine) - 1) + [choice["finish_reason"]]
             if choice["logprobs"]:
-                marks = [mark for one in mine for mark in one["logprobs"]["content"]]
+                marks = [mark for item in mine for mark in item["logprobs"]["content"]]
                 assert marks == choice["logprobs"]["content"]
                 assert all(len(mark["top_logprobs"]) == 2 for mark in marks)
                 assert all(mark["logprob"] == mark["top_logprobs"][0]["logprob"] for mark in marks)
@@ -105,7 +105,7 @@ def test_a_best_of_n_gives_the_answer_that_is_chosen(ask: Any, models: Path) -> 
     wanted = chosen_answer(model, TEMPLATE, asked("say cat"), SamplingConfig(max_tokens=6), chooser)
     assert content(ask(model="best", seed=0)) == [wanted]
     pieces = ask(model="best", seed=0, stream=True)
-    assert "".join(one["choices"][0]["delta"].get("content", "") for one in pieces) == wanted
+    assert "".join(piece["choices"][0]["delta"].get("content", "") for piece in pieces) == wanted
     assert "whole answers" in ask(400, model="best", logprobs=True)["error"]["message"]
 
 

@@ -45,7 +45,7 @@ def test_a_stream_draws_what_a_batch_draws(shelf, name) -> None:
     for config in (SamplingConfig(seed=3, max_tokens=9), SamplingConfig(strategy="greedy", max_tokens=9, top_k=3)):
         rows = generate_batch(rung.model, [prefix] * 3, config)
         for row, wanted in enumerate(rows):
-            drawn = [one.token for one in stream(rung.model, prefix, config, row=row)]
+            drawn = [item.token for item in stream(rung.model, prefix, config, row=row)]
             assert (drawn[:-1] if drawn[-1] == EOS else drawn) == wanted
 
 
@@ -63,9 +63,9 @@ def test_the_prompt_is_scored_as_by_the_one_scorer(ask, shelf, name) -> None:
     bits = [-value / math.log(2) for value in marks["token_logprobs"]]
     assert bits == pytest.approx([token["bits"] for token in wanted["tokens"][:-1]], abs=1e-4)
     ids = [BOS, *rung.tokenizer.encode(sentence).tolist()]
-    for found, others in zip(marks["top_logprobs"], distributions(rung.model, ids), strict=True):
-        assert max(found.values()) == pytest.approx(float(others.max()), abs=1e-5)
-        assert len(found) <= 2
+    for top, others in zip(marks["top_logprobs"], distributions(rung.model, ids), strict=True):
+        assert max(top.values()) == pytest.approx(float(others.max()), abs=1e-5)
+        assert len(top) <= 2
     assert choice["text"] == sentence
     assert choice["finish_reason"] == "length"
     assert marks["text_offset"][0] == 0
@@ -138,8 +138,8 @@ def test_a_stop_ends_the_text_before_it(ask) -> None:
     ],
 )
 def test_bad_requests_get_openai_s_form_of_error(ask, body, status, message) -> None:
-    found, answer = ask("/v1/completions", body)
-    assert found == status
+    result, answer = ask("/v1/completions", body)
+    assert result == status
     assert message in answer["error"]["message"]
     assert answer["error"]["type"] == "invalid_request_error"
 
@@ -181,7 +181,7 @@ def test_messages_hold_no_control_characters(ask) -> None:
     assert status == 404 and "\\x1b[2J" in answer["error"]["message"]
 
 
-def test_without_a_seed_each_request_draws_anew(ask) -> None:
+def test_without_a_seed_each_request_draws_again(ask) -> None:
     answers = [ask("/v1/completions", {"model": "gpt", "max_tokens": 30})[1]["choices"][0]["text"] for _ in range(2)]
     assert answers[0] != answers[1]
 
@@ -217,19 +217,19 @@ def test_bias_and_penalties_change_what_is_drawn(ask, shelf) -> None:
         assert repeated[0] > repeated[1], name
 
 
-def test_tokens_of_one_character_have_its_place(ask, shelf) -> None:
+def test_tokens_of_one_character_have_its_position(ask, shelf) -> None:
     text = "a😀字b"
     body = {"model": "kneser_ney", "prompt": text, "max_tokens": 0, "echo": True, "logprobs": 0}
     marks = ask("/v1/completions", body)[1]["choices"][0]["logprobs"]
     assert marks["text_offset"] == [0, 1, 1, 1, 1, 2, 2, 2, 3]
     for text, offsets in (("\ufffdb", [0, 0, 0, 1]), ("é é", [0, 0, 1, 2, 2])):
-        found = ask("/v1/completions", body | {"prompt": text})[1]["choices"][0]["logprobs"]["text_offset"]
-        assert found == offsets
+        offset = ask("/v1/completions", body | {"prompt": text})[1]["choices"][0]["logprobs"]["text_offset"]
+        assert offset == offsets
     rung = shelf.language_model("kneser_ney")
     names = {rung.tokenizer.piece(token): token for token in range(rung.tokenizer.vocab_size)}
     ids = [names["\\xff"], names["b"], names["\\xf0"], names["b"]]
-    found = ask("/v1/completions", body | {"prompt": ids})[1]["choices"][0]["logprobs"]["text_offset"]
-    assert found == [0, 1, 2, 3]
+    offset = ask("/v1/completions", body | {"prompt": ids})[1]["choices"][0]["logprobs"]["text_offset"]
+    assert offset == [0, 1, 2, 3]
 
 
 def test_an_echo_is_the_prompt_as_it_was_sent(tmp_path, shelf) -> None:
@@ -242,16 +242,16 @@ def test_an_echo_is_the_prompt_as_it_was_sent(tmp_path, shelf) -> None:
     body = {"model": "gpt", "prompt": prompt, "echo": True, "logprobs": 0, "seed": 1}
     with TestClient(create(Shelf({"gpt": tmp_path / "gpt"})), base_url="http://localhost") as client:
         for tokens in (0, 4):
-            (found,) = client.post("/v1/completions", json=body | {"max_tokens": tokens}).json()["choices"]
+            (result,) = client.post("/v1/completions", json=body | {"max_tokens": tokens}).json()["choices"]
             (plain,) = client.post(
                 "/v1/completions",
                 json={key: body[key] for key in ("model", "prompt", "seed")} | {"max_tokens": tokens},
             ).json()["choices"]
-            assert found["text"].startswith(prompt) and found["text"][len(prompt) :].strip() == plain["text"].strip()
-            marks = found["logprobs"]
+            assert result["text"].startswith(prompt) and result["text"][len(prompt) :].strip() == plain["text"].strip()
+            marks = result["logprobs"]
             assert marks["tokens"][:5] == ["the", "king", "and", "the", "cat"]
             assert marks["text_offset"][:5] == [0, 3, 9, 13, 17]
-            assert all(0 <= offset <= len(found["text"]) for offset in marks["text_offset"])
+            assert all(0 <= offset <= len(result["text"]) for offset in marks["text_offset"])
 
 
 def test_the_prompt_s_tokens_count_once_for_all_choices(ask, shelf) -> None:
@@ -262,7 +262,7 @@ def test_the_prompt_s_tokens_count_once_for_all_choices(ask, shelf) -> None:
     assert used["total_tokens"] == used["prompt_tokens"] + used["completion_tokens"]
 
 
-def test_a_stream_ends_with_what_it_used_where_that_is_asked_for(ask) -> None:
+def test_a_stream_ends_with_what_it_used_where_that_is_requested(ask) -> None:
     body = {"model": "gpt", "prompt": "the king", "max_tokens": 4, "n": 2, "seed": 2}
     more = {"stream": True, "stream_options": {"include_usage": True}}
     *events, last = json_events(ask("/v1/completions", body | more)[1])
@@ -284,7 +284,7 @@ def test_ids_are_embedded_as_their_text(ask, shelf) -> None:
         assert (status, message in answer["error"]["message"]) == (400, True)
 
 
-def test_the_description_says_what_is_answered_and_nothing_is_loaded_from_elsewhere(ask) -> None:
+def test_the_description_says_what_is_answered_and_nothing_is_loaded_from_outside(ask) -> None:
     described = ask("/openapi.json")[1]
     for path in described["paths"].values():
         for operation in path.values():
@@ -294,14 +294,14 @@ def test_the_description_says_what_is_answered_and_nothing_is_loaded_from_elsewh
     assert ask("/docs")[0] == ask("/redoc")[0] == 404
 
 
-def test_models_are_listed_by_name_and_asked_for_by_path(ask, shelf) -> None:
+def test_models_are_listed_by_name_and_requested_by_path(ask, shelf) -> None:
     listed = ask("/v1/models")[1]["data"]
     assert [model["id"] for model in listed] == ["kneser_ney", "gpt", "svd", "broken"]
     assert ask("/v1/models/gpt")[1]["id"] == "gpt"
     assert ask("/v1/models/none")[0] == 404
     for path, body, status in (("/v1/chat", None, 404), ("/v1/models", {}, 405)):
-        found, answer = ask(path, body)
-        assert (found, path in answer["error"]["message"]) == (status, True)
+        result, answer = ask(path, body)
+        assert (result, path in answer["error"]["message"]) == (status, True)
     assert shelf.find(str(shelf.folders["gpt"])) == shelf.folders["gpt"]
     with pytest.raises(UnknownModelError):
         shelf.find("../../etc")
@@ -360,7 +360,7 @@ def test_a_small_body_in_chunks_is_read(server) -> None:
     assert (answer.status, "choices" in json.load(answer)) == (200, True)
 
 
-def test_a_body_that_is_too_slow_is_told_and_the_connection_ends(server, monkeypatch) -> None:
+def test_a_body_that_is_too_slow_is_reported_and_the_connection_ends(server, monkeypatch) -> None:
     monkeypatch.setattr(guard, "SLOWEST", 0.2)
     host, _, port = server.removeprefix("http://").partition(":")
     for head in (b"content-length: 100\r\n\r\n{", b"transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"):
@@ -379,7 +379,7 @@ def test_fifty_requests_at_once_are_all_answered_alike(ask) -> None:
     assert len({answer["choices"][0]["text"] for _, answer in answers}) == 1
 
 
-def test_what_was_not_asked_for_longest_is_let_go(shelf) -> None:
+def test_what_was_not_requested_longest_is_let_go(shelf) -> None:
     small = Shelf(dict(shelf.folders), memory=1)
     small.language_model("gpt")
     small.language_model("kneser_ney")
@@ -427,7 +427,7 @@ def test_an_end_that_is_drawn_is_marked_and_a_client_s_own_beginning_too(ask, sh
         assert value <= max(likeliest.values())
 
 
-def test_tokens_are_told_to_clients_that_lack_the_tokenizer(shelf) -> None:
+def test_tokens_are_reported_to_clients_that_lack_the_tokenizer(shelf) -> None:
     rung, names = shelf.language_model("gpt"), {"gpt": shelf.folders["gpt"]}
     with TestClient(create(Shelf(names)), base_url="http://localhost") as client:
         assert client.get("/tokenizer_info").json()["bos_token"] == "<bos>"

@@ -29,9 +29,9 @@ def address(shelf, tmp_path_factory):
     command = [sys.executable, "-m", "langladder", "serve", *models, "--port", "0"]
     started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     line = started.stdout.readline()
-    found = re.search(r"serving kneser_ney, gpt, sft at (http://127.0.0.1:\d+)", line)
-    assert found, line + started.stderr.read()
-    yield found[1]
+    match = re.search(r"serving kneser_ney, gpt, sft at (http://127.0.0.1:\d+)", line)
+    assert match, line + started.stderr.read()
+    yield match[1]
     started.send_signal(signal.SIGINT)
     assert "Traceback" not in started.communicate(timeout=10)[1]
 
@@ -48,7 +48,7 @@ def test_the_page_s_requests_are_answered(address, curl) -> None:
     assert len(CURLS) == 3
 
 
-def test_an_address_in_use_is_said(address, shelf) -> None:
+def test_an_address_in_use_is_reported(address, shelf) -> None:
     command = [
         sys.executable,
         "-m",
@@ -133,7 +133,7 @@ def test_more_half_heads_than_files_end_in_one_line_and_then_everybody_is_answer
 
 
 @pytest.mark.parametrize(("host", "warned"), [("0.0.0.0", True), ("127.0.0.1", False), ("localhost", False)])
-def test_who_can_reach_a_server_is_said(host, warned, monkeypatch, capsys) -> None:
+def test_who_can_reach_a_server_is_reported(host, warned, monkeypatch, capsys) -> None:
     monkeypatch.setattr(uvicorn.Server, "serve", lambda _, sockets: _ended(sockets))
     server.run(lambda *_: None, host, 0, "serving nothing")
     errors = capsys.readouterr().err

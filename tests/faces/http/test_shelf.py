@@ -40,14 +40,14 @@ def test_the_kinds_are_those_of_the_classes(tmp_path) -> None:
         module, _, cls = name.rpartition(".")
         bases[getattr(importlib.import_module(f"langladder.models.{module}"), cls)] = kind
     count = 0
-    for found in pkgutil.walk_packages(langladder.models.__path__, "langladder.models."):
-        for name, cls in vars(importlib.import_module(found.name)).items():
-            if not inspect.isclass(cls) or cls.__module__ != found.name or inspect.isabstract(cls):
+    for result in pkgutil.walk_packages(langladder.models.__path__, "langladder.models."):
+        for name, cls in vars(importlib.import_module(result.name)).items():
+            if not inspect.isclass(cls) or cls.__module__ != result.name or inspect.isabstract(cls):
                 continue
             kinds = [OWN[name]] if name in OWN else [kind for base, kind in bases.items() if issubclass(cls, base)]
             if kinds:
                 count += 1
-                assert [kind_of(_saved(tmp_path / f"m{count}", f"{found.name}.{name}"))] == kinds[:1], name
+                assert [kind_of(_saved(tmp_path / f"m{count}", f"{result.name}.{name}"))] == kinds[:1], name
     assert count > 30
 
 
@@ -106,24 +106,24 @@ def test_a_slow_reading_holds_up_no_other_and_is_done_once(tmp_path) -> None:
         assert shelf.load("it", quick, read) == "quick"
         assert shelf.loaded == [str(quick)]
         go.set()
-        assert [one.result(10) for one in waiting] == ["slow"] * 3
+        assert [item.result(10) for item in waiting] == ["slow"] * 3
     assert readings.count(slow) == 1
 
 
-def test_memory_is_kept_within_and_what_changed_is_read_anew(tmp_path) -> None:
-    one, other = (_saved(tmp_path / name, "x") for name in ("one", "other"))
-    shelf, readings = Shelf.of([one, other], memory=150), []
-    shelf.load("it", one, readings.append)
+def test_memory_is_kept_within_and_what_changed_is_read_again(tmp_path) -> None:
+    item, other = (_saved(tmp_path / name, "x") for name in ("one", "other"))
+    shelf, readings = Shelf.of([item, other], memory=150), []
+    shelf.load("it", item, readings.append)
     shelf.load("it", other, readings.append)
     assert shelf.loaded == [str(other)]
     shelf.load("it", other, readings.append)
-    assert readings == [one, other]
+    assert readings == [item, other]
     other.rename(tmp_path / "old")
     with pytest.raises(InputError, match="any more"):
         shelf.load("it", other, readings.append)
     _saved(other, "x")
     shelf.load("it", other, readings.append)
-    assert readings == [one, other, other]
+    assert readings == [item, other, other]
 
 
 def test_a_reading_that_failed_is_tried_again(tmp_path) -> None:

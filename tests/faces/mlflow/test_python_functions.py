@@ -91,7 +91,7 @@ def encoder(folder: Path) -> list[dict[str, Any]]:
     model.save(folder)
     WORDS.save(folder / "tokenizer.json")
     [gap] = fill(model, WORDS, "the <mask> sleeps .", best=2)
-    return [{"fillings": [[one.text for one in gap]], "probabilities": [[one.probability for one in gap]]}]
+    return [{"fillings": [[item.text for item in gap]], "probabilities": [[item.probability for item in gap]]}]
 
 
 def classifier(folder: Path) -> list[dict[str, Any]]:
@@ -202,9 +202,9 @@ def test_mlflow_answers_as_the_library_does(case: Any, tmp_path: Path) -> None:
     assert isinstance(framed, pd.DataFrame)
     answers = framed.to_dict("records")
     assert len(answers) == len(rows)
-    for found, wanted in zip(answers, expected, strict=False):
-        assert {key: found[key] for key in wanted} == wanted
-    assert [set(found) for found in answers] == [set(loaded.metadata.get_output_schema().input_names())] * len(rows)
+    for answer, wanted in zip(answers, expected, strict=False):
+        assert {key: answer[key] for key in wanted} == wanted
+    assert [set(answer) for answer in answers] == [set(loaded.metadata.get_output_schema().input_names())] * len(rows)
     assert answers == _load_pyfunc(folder).predict(rows, params)
     json.dumps(answers)  # a server can say it
 
@@ -243,8 +243,8 @@ def test_what_the_model_says_to_an_instruction(tmp_path: Path) -> None:
         app, ["chat", str(folder), "--say", "say cat", "--say", "say dog", "--forget", "--max-tokens", "3", "--json"]
     )
     turns = [turn["answers"]["sft"] for turn in json.loads(result.stdout)["turns"]]
-    found = _load_pyfunc(folder).predict({"text": ["say cat", "say dog"]}, {"max_tokens": 3})
-    assert [row["answer"] for row in found] == turns
+    results = _load_pyfunc(folder).predict({"text": ["say cat", "say dog"]}, {"max_tokens": 3})
+    assert [row["answer"] for row in results] == turns
 
 
 def test_columns_rows_single_values_and_data_frames(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_columns_rows_single_values_and_data_frames(tmp_path: Path) -> None:
     assert frame["bits"].dtype == float
 
 
-def test_lists_inside_a_row_are_not_taken_for_rows(tmp_path: Path) -> None:
+def test_lists_inside_a_row_are_not_read_as_rows(tmp_path: Path) -> None:
     chooser(tmp_path)
     row, model = CASES["chooser"][1][0], _load_pyfunc(tmp_path)
     [best] = model.predict(row)
@@ -293,7 +293,7 @@ def test_lists_inside_a_row_are_not_taken_for_rows(tmp_path: Path) -> None:
         ("the cat", "a str is not a table"),
     ],
 )
-def test_what_is_no_row_is_told(rows: Any, message: str, tmp_path: Path) -> None:
+def test_what_is_no_row_is_reported(rows: Any, message: str, tmp_path: Path) -> None:
     gpt(tmp_path / "gpt")
     with pytest.raises(InputError, match=message):
         _load_pyfunc(tmp_path / "gpt").predict(rows)
@@ -303,7 +303,7 @@ def test_what_is_no_row_is_told(rows: Any, message: str, tmp_path: Path) -> None
         _load_pyfunc(tmp_path / "gpt").predict([{"text": "the"}], {"top_k": None})
 
 
-def test_a_folder_from_elsewhere_is_not_trusted(tmp_path: Path) -> None:
+def test_a_folder_from_outside_is_not_trusted(tmp_path: Path) -> None:
     """Neither to name what lies outside it, nor to be what it says."""
     for model in ("../../etc", "/etc"):
         write_json(tmp_path / "langladder.json", {"model": model, "place": "", "fingerprint": "x"})

@@ -34,9 +34,9 @@ def test_the_examples_are_true(project: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(project)
     tried = 0
     for documented in (ll, module):
-        found = doctest.testmod(documented, extraglobs={"ll": ll}, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
-        assert not found.failed
-        tried += found.attempted
+        result = doctest.testmod(documented, extraglobs={"ll": ll}, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+        assert not result.failed
+        tried += result.attempted
     assert tried > 20
     undocumented = [name for name in module.NAMES - {"chat"} if ">>>" not in (getattr(ll.Model, name).__doc__ or "")]
     assert not undocumented
@@ -73,39 +73,39 @@ def test_language_models_score_and_go_on(project: Path) -> None:
     for name in ("gpt", "kneser_ney"):
         folder = project / "models" / "lm" / name
         model, loaded = ll.load(folder), read_model(folder)
-        found = model.score(LINES)
-        assert [one.text for one in found] == LINES  # not in order of rank
-        for one in found:
-            (wanted,) = score_sentences(loaded, [one.text])
-            assert (one.bits, one.tokens) == (wanted["bits"], wanted["tokens"])
-            assert one.perplexity == pytest.approx(2 ** (one.bits / len(one.tokens)))
-        assert model.score(LINES[0]) == found[0] and found[1:] == [found[1]]
+        result = model.score(LINES)
+        assert [item.text for item in result] == LINES  # not in order of rank
+        for item in result:
+            (wanted,) = score_sentences(loaded, [item.text])
+            assert (item.bits, item.tokens) == (wanted["bits"], wanted["tokens"])
+            assert item.perplexity == pytest.approx(2 ** (item.bits / len(item.tokens)))
+        assert model.score(LINES[0]) == result[0] and result[1:] == [result[1]]
         options: dict[str, Any] = {"temperature": 0.5, "seed": 3, "max_tokens": 4}
         continued = generate(loaded, LINES, requests.GenerateRequest(**options).sampling())
-        assert [(one.text, one.continuation) for one in model.generate(LINES, **options)] == continued
+        assert [(item.text, item.continuation) for item in model.generate(LINES, **options)] == continued
         greedy: dict[str, Any] = {"greedy": True, "max_tokens": 4}
         drafted = model.generate(LINES, **greedy, draft=project / "models" / "lm" / "kneser_ney")
-        assert [one.text for one in drafted] == [one.text for one in model.generate(LINES, **greedy)]
+        assert [item.text for item in drafted] == [item.text for item in model.generate(LINES, **greedy)]
         assert model.tokenizer.vocab_size == loaded.tokenizer.vocab_size == model.network.vocab_size
 
 
 def test_each_family_answers_as_its_functions_do(project: Path) -> None:
     at = project / "models"
-    found = ll.load(at / "translator" / "attention").translate(LINES, beam=3, n_best=2, max_length=6)
+    result = ll.load(at / "translator" / "attention").translate(LINES, beam=3, n_best=2, max_length=6)
     wanted = translate(
         read_translator(at / "translator" / "attention"),
         LINES,
         requests.TranslateRequest(beam=3, n_best=2, max_length=6).search(),
     )
-    assert [one.candidates for one in found] == [one.candidates for one in wanted]
-    assert [one.text for one in found] == [one.candidates[0].text for one in wanted]
+    assert [item.candidates for item in result] == [item.candidates for item in wanted]
+    assert [item.text for item in result] == [item.candidates[0].text for item in wanted]
     model = Classifier.load(at / "classifier" / "logistic")
     texts = ["good .", "", "good\tbad ."]
     labelled = ll.load(at / "classifier" / "logistic").classify(texts, explain=False)
     [first, third] = classify(
-        model, [example_of(model, one) for one in texts if one], requests.ClassifyRequest(top=None)
+        model, [example_of(model, text) for text in texts if text], requests.ClassifyRequest(top=None)
     )
-    assert [dict(first.top), {}, dict(third.top)] == [one.labels for one in labelled]
+    assert [dict(first.top), {}, dict(third.top)] == [item.labels for item in labelled]
     assert labelled[1].label is None and sum(labelled[0].labels.values()) == pytest.approx(1)
     [line] = tag(read_tagger(at / "tagger" / "hmm"), ["the dog"], requests.TagRequest(explain=True))
     words = ll.load(at / "tagger" / "hmm").tag("the dog")
@@ -119,7 +119,7 @@ def test_each_family_answers_as_its_functions_do(project: Path) -> None:
     assert instructed.tokenizer is not None and instructed.score("say cat").bits > 0
 
 
-def test_answers_are_data_frames_where_they_are_asked_to_be(project: Path) -> None:
+def test_answers_are_data_frames_where_they_are_requested(project: Path) -> None:
     at = project / "models"
     frame = ll.load(at / "lm" / "gpt").score([*LINES, ""]).to_frame()
     assert isinstance(frame, pd.DataFrame) and frame["text"].tolist() == [*LINES, ""] and (frame["bits"] > 0).all()
@@ -146,13 +146,13 @@ def test_a_text_of_probability_0_has_infinite_figures() -> None:
 
 def test_answers_are_printed_on_a_line_and_shown_as_a_table(project: Path) -> None:
     at = project / "models"
-    [one, other] = found = ll.load(at / "classifier" / "logistic").classify(["good <b>", "bad ."], explain=True)
-    assert repr(one) == str(one) == f"Classified(text='good <b>', label='yes', probability={one.probability})"
-    assert repr(found) == f"[{one},\n {other}]"
-    assert found.to_frame()["labels"][0] == one.labels and set(one.labels) == {"yes", "no"}
-    page = found._repr_html_()
-    assert page.count("<tr>") == 3 and "good &lt;b&gt;" in page and f"yes {one.probability:.4g}, no" in page
-    many = ll_results.Answers([one] * 100)
+    [item, other] = result = ll.load(at / "classifier" / "logistic").classify(["good <b>", "bad ."], explain=True)
+    assert repr(item) == str(item) == f"Classified(text='good <b>', label='yes', probability={item.probability})"
+    assert repr(result) == f"[{item},\n {other}]"
+    assert result.to_frame()["labels"][0] == item.labels and set(item.labels) == {"yes", "no"}
+    page = result._repr_html_()
+    assert page.count("<tr>") == 3 and "good &lt;b&gt;" in page and f"yes {item.probability:.4g}, no" in page
+    many = ll_results.Answers([item] * 100)
     assert repr(many).count("Classified") == 10 and "… 90 more" in repr(many)
     assert many._repr_html_().count("<tr>") == 61 and "100 rows, of which 60 are shown" in many._repr_html_()
     assert "<td></td>" in ll.load(at / "classifier" / "logistic").classify("")._repr_html_()
@@ -170,18 +170,18 @@ def test_answers_are_printed_on_a_line_and_shown_as_a_table(project: Path) -> No
 
 
 def test_without_pandas_it_says_what_to_install(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = ll.load(project / "models" / "lm" / "gpt").score("the cat")
+    result = ll.load(project / "models" / "lm" / "gpt").score("the cat")
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ll.InputError, match=r"pip install 'langladder\[frames\]'"):
-        found.to_frame()
+        result.to_frame()
 
 
-def test_what_a_model_lacks_is_said_in_a_line(project: Path, tmp_path: Path) -> None:
+def test_what_a_model_lacks_is_reported_in_a_line(project: Path, tmp_path: Path) -> None:
     at = project / "models"
     gpt, reward, n_grams = (ll.load(at / name) for name in ("lm/gpt", "reward/reward", "lm/kneser_ney"))
-    with pytest.raises(ll.InputError) as found:
+    with pytest.raises(ll.InputError) as error:
         gpt.translate("the cat")
-    assert str(found.value) == (
+    assert str(error.value) == (
         "gpt: a model of family lm has no translate(); it has score, generate, neighbours, embed, predict"
     )
     with pytest.raises(ll.InputError, match=r"family reward has no score\(\); it has predict$"):

@@ -20,18 +20,18 @@ from pipeline.document import RUNGS, rungs_text
 
 NOUNS = ("king", "queen", "dog", "cat", "man", "boy")
 TEXT = [
-    f"{first} {one} {does} {then} {other} ."
+    f"{first} {item} {does} {then} {other} ."
     for first, then in itertools.product(("the", "a"), repeat=2)
     for does in ("sees", "hears", "loves")
-    for one, other in itertools.product(NOUNS, repeat=2)
+    for item, other in itertools.product(NOUNS, repeat=2)
 ]
 SMALL = {"model.width": 8, "model.embedding_dim": 8}
 
 
 def test_the_examples_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = doctest.testmod(training, extraglobs={"ll": ll})
-    assert not found.failed and found.attempted > 5
+    result = doctest.testmod(training, extraglobs={"ll": ll})
+    assert not result.failed and result.attempted > 5
 
 
 @pytest.mark.long
@@ -46,7 +46,7 @@ def test_a_file_and_its_lines_make_the_same_model(tmp_path: Path) -> None:
     split = {"clean.split.validation": 0.1, "tokenizer.kind": "word", "tokenizer.vocab_size": None}
     of_file = ll.train("kneser_ney", text=tmp_path / "mine.txt", data=split, folder=folder)
     of_lines = ll.train("kneser_ney", text=TEXT, data=split)
-    weights = [read_arrays(one.folder / "model.safetensors") for one in (of_file, of_lines)]
+    weights = [read_arrays(item.folder / "model.safetensors") for item in (of_file, of_lines)]
     assert weights[0].keys() == weights[1].keys() and all((weights[0][k] == weights[1][k]).all() for k in weights[0])
     assert of_file.folder == folder and ll.load(folder).score(TEXT[0]) == of_lines.score(TEXT[0])
     assert float(str(of_file.figures["validation_perplexity_per_word"])) > 1 and of_file.curve == []
@@ -70,7 +70,7 @@ def test_steps_and_settings_are_followed_and_seeds_decide() -> None:
 
     first, again, other = trained(), trained(), trained(seed=2)
     assert first.curve[-1]["step"] == 6 and first.network.config.width == 8
-    bits = [one.score(TEXT[0]).bits for one in (first, again, other)]
+    bits = [item.score(TEXT[0]).bits for item in (first, again, other)]
     assert bits[0] == bits[1] != bits[2]
     assert first.generate("the king", max_tokens=3).text.startswith("the king")
 
@@ -136,12 +136,12 @@ def test_rungs_that_grow_from_models_of_ones_own(tmp_path: Path) -> None:
 
 def test_translators_of_files_and_pairs_are_the_same(tmp_path: Path) -> None:
     pairs = [(line, " ".join(reversed(line.split()))) for line in TEXT]
-    (tmp_path / "pairs.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
-    found = [ll.train("attention", pairs=source, size="tiny", steps=3) for source in (pairs, tmp_path / "pairs.tsv")]
-    assert found[0].translate(TEXT[0], max_length=6) == found[1].translate(TEXT[0], max_length=6)
-    assert found[0].tokenizer.vocab_size <= 600 and found[0].network.config.width == 64
+    (tmp_path / "pairs.tsv").write_text("".join(f"{item}\t{other}\n" for item, other in pairs))
+    results = [ll.train("attention", pairs=source, size="tiny", steps=3) for source in (pairs, tmp_path / "pairs.tsv")]
+    assert results[0].translate(TEXT[0], max_length=6) == results[1].translate(TEXT[0], max_length=6)
+    assert results[0].tokenizer.vocab_size <= 600 and results[0].network.config.width == 64
     with pytest.raises(ll.InputError, match=r"translator\.attention: base: attention starts from no other model"):
-        ll.train("attention", pairs=pairs, base=found[0])
+        ll.train("attention", pairs=pairs, base=results[0])
 
 
 def test_sizes_are_those_of_conf() -> None:
@@ -165,9 +165,9 @@ def test_sizes_are_those_of_conf() -> None:
 def test_texts_with_several_labels() -> None:
     texts = [(line, [noun for noun in ("king", "dog") if noun in line]) for line in TEXT]
     model = ll.train("logistic", labels=texts)
-    found = model.classify(["the king sees a dog .", "a cat hears the boy ."])
-    assert [one.given for one in found] == [["dog", "king"], []]
-    assert found.to_frame()["label"].tolist() == ["dog, king", "(none)"] and set(found[0].labels) == {"dog", "king"}
+    result = model.classify(["the king sees a dog .", "a cat hears the boy ."])
+    assert [item.given for item in result] == [["dog", "king"], []]
+    assert result.to_frame()["label"].tolist() == ["dog, king", "(none)"] and set(result[0].labels) == {"dog", "king"}
     (row,) = model.predict([{"text": "the dog loves the dog ."}])
     assert (row["label"], row["labels"][0]) == ("dog", "dog") and row["probability"] < row["probabilities"][0]
     for rung, why in (("fasttext", "gives each text one label"), ("tree_lstm", "each node of a tree")):
@@ -227,7 +227,7 @@ def test_what_was_trained_is_saved_where_nothing_lies(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(arguments: dict[str, Any], message: str) -> None:
+def test_what_is_wrong_is_reported_in_a_line(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ll.InputError, match=message):
         ll.train(**arguments)
 

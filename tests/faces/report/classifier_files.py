@@ -53,8 +53,8 @@ def classifier(
     scores, bins = per_label(matrix, labels), reliability(np.clip(1.1 - 0.6 * hard, 0.5, 1.0), right)
     chance, drawn = random.Random(seed), random.Random(f"{name} {seed}")
     examples = [weighed(chance, labels) for _ in range(12)]
-    for one in examples:
-        one["weights"] = [round(drawn.gauss(0, 1) ** 3, 4) for _ in one["weights"]]
+    for item in examples:
+        item["weights"] = [round(drawn.gauss(0, 1) ** 3, 4) for _ in item["weights"]]
     return {
         "name": name,
         "approach": "recurrent",
@@ -70,10 +70,10 @@ def classifier(
         },
         "bayes_accuracy": best,
         "bayes_cross_entropy": None if best is None else 0.123,
-        "per_label": [one.model_dump() for one in scores],
+        "per_label": [score.model_dump() for score in scores],
         "confusion": matrix.tolist(),
-        "reliability": [one.model_dump() for one in bins],
-        "right": "".join("1" if one else "0" for one in right),
+        "reliability": [entry.model_dump() for entry in bins],
+        "right": "".join("1" if entry else "0" for entry in right),
         "mistakes": [decision(HOSTILE, labels[0], labels[1]), *(weighed(drawn, labels) for _ in range(5))],
         "shown": examples,
     }
@@ -89,5 +89,5 @@ def with_filters(page: dict[str, Any]) -> dict[str, Any]:
     filters = [
         {"width": 2, "label": label, "ngrams": ["not good", HOSTILE], "values": [3.21, 1.1]} for label in page["labels"]
     ]
-    attended = [one | {"attention": [1 / len(WORDS)] * len(one.get("pieces", []))} for one in page["shown"]]
+    attended = [item | {"attention": [1 / len(WORDS)] * len(item.get("pieces", []))} for item in page["shown"]]
     return page | {"filters": filters, "shown": attended}

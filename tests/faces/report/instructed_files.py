@@ -45,14 +45,14 @@ def answer_scores(reward: float, *, prompt_set: str = "a", gold: bool = True, **
     """Of a model whose answers have such a mean reward; the same prompts are hard for all."""
     hard = np.random.default_rng(0).random(PROMPTS)
     rewards = np.clip(reward + 0.3 * (hard - 0.5), 0, 1).round(2)
-    judgements = np.stack([rewards, *[np.full(PROMPTS, one) for one in (1.0, 0.5, 1.0, 1.0, 0.0)]], axis=1)
-    found = gold_scores(judgements) if gold else None
-    kinds = [KindAnswers(kind=kind, prompts=PROMPTS // 2, gold=found, proxy=None) for kind in ("capital", "plural")]
+    judgements = np.stack([rewards, *[np.full(PROMPTS, item) for item in (1.0, 0.5, 1.0, 1.0, 0.0)]], axis=1)
+    result = gold_scores(judgements) if gold else None
+    kinds = [KindAnswers(kind=kind, prompts=PROMPTS // 2, gold=result, proxy=None) for kind in ("capital", "plural")]
     return AnswerScores(
         **{
             "prompts": PROMPTS,
-            "gold": found,
-            "greedy": found,
+            "gold": result,
+            "greedy": result,
             "tokens": 7.5,
             "finished": 0.9,
             "distinct_1": 0.1,
@@ -96,8 +96,8 @@ def best_of_n(name: str, reward: float) -> InstructedPage:
     """Its gold reward is d (0.5 − 0.2 d) above 0.4."""
     d = [best_of_n_kl(n) ** 0.5 for n in NS]
     by_n = [
-        BestOf(n=n, kl=one * one, proxy=2 * one, gold=0.4 + one * (0.5 - 0.2 * one))
-        for n, one in zip(NS, d, strict=True)
+        BestOf(n=n, kl=item * item, proxy=2 * item, gold=0.4 + item * (0.5 - 0.2 * item))
+        for n, item in zip(NS, d, strict=True)
     ]
     return instructed(name, reward, "best_of_n", proxy=2.0, kl=best_of_n_kl(16), by_n=by_n)
 

@@ -57,7 +57,7 @@ def vectors(name: str, title: str, approach: str, chance: random.Random) -> dict
 
 
 def models(chance: random.Random) -> list[dict[str, Any]]:
-    found = []
+    result = []
     for name, title, approach in listed("lm"):
         value = language_model(name, title, chance.uniform(33, 400), chance.randrange(10**5, 10**8))
         value["approach"] = approach
@@ -66,8 +66,8 @@ def models(chance: random.Random) -> list[dict[str, Any]]:
         ]
         if approach in ("recurrent", "Transformer"):
             value["vectors"] = vectors(f"{name}_input", f"{title}, input embedding", "inside language models", chance)
-        found.append(value)
-    scores = found[0]["scores"]  # as of a model that rules tokens out
+        result.append(value)
+    scores = result[0]["scores"]  # as of a model that rules tokens out
     infinite = [
         "perplexity_per_word",
         "perplexity_per_token",
@@ -76,7 +76,7 @@ def models(chance: random.Random) -> list[dict[str, Any]]:
         "above_floor_percent",
     ]
     scores |= dict.fromkeys(infinite) | {"infinite": infinite, "impossible_tokens": 3}
-    return found
+    return result
 
 
 def curve(best: float, every: int) -> tuple[CurvePoint, ...]:
@@ -88,26 +88,26 @@ def curve(best: float, every: int) -> tuple[CurvePoint, ...]:
 
 
 def translators(chance: random.Random) -> list[Entry[Any]]:
-    found = []
+    result = []
     for name, title, approach in listed("translator"):
         value = translator(name) | {"title": title, "approach": approach}
         value["scores"]["bleu"] = chance.uniform(20, 95)
         if name not in ("attention", "transformer"):
             value["examples"][0]["attention"] = None
-        found.append(entry("translator", value, curve=curve(chance.uniform(2, 9), 500)))
-    return found
+        result.append(entry("translator", value, curve=curve(chance.uniform(2, 9), 500)))
+    return result
 
 
 def classifiers(chance: random.Random, labels: int) -> list[Entry[Any]]:
     names = list(LABELS) if labels == 2 else [f"{chance.choice(WORDS)[:14]} {i}" for i in range(labels)]
-    found = []
+    result = []
     for i, (name, title, approach) in enumerate(listed("classifier")):
         value = classifier(name, chance.uniform(0.5, 0.95), labels=names, texts=1000)
         value |= {"title": title, "approach": approach}
         if labels == 2 and i % 6 == 0:
             value = with_trees(classifier(name, 0.9)) | {"title": title, "approach": approach}
-        found.append(entry("classifier", with_filters(value) if i % 5 == 0 else value))
-    return found
+        result.append(entry("classifier", with_filters(value) if i % 5 == 0 else value))
+    return result
 
 
 @cache

@@ -63,7 +63,7 @@ def entry(family: str, value: dict[str, Any], **beside: Any) -> Entry[Any]:
 
 def report_of(meta: Meta | None = None, **rungs: list[Entry[Any]]) -> ReportInputs:
     """What a report of these rungs alone is made of: family → rungs."""
-    entries = {(family, rung.name): rung for family, found in rungs.items() for rung in found}
+    entries = {(family, rung.name): rung for family, result in rungs.items() for rung in result}
     return ReportInputs(meta or Meta(), FAMILIES, rungs_by_family(FAMILIES, entries))
 
 

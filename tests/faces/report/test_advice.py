@@ -48,8 +48,8 @@ def rung(name: str, accuracy: float, seconds: float | None, width: float = 0.02,
 
 
 def of(*rungs: Entry[Any], **others: list[Entry[Any]]) -> Advice:
-    [found] = advice(replace(report_of(classifier=list(rungs), **others), data=DATA))
-    return found
+    [result] = advice(replace(report_of(classifier=list(rungs), **others), data=DATA))
+    return result
 
 
 def test_a_baseline_that_is_level_wins() -> None:
@@ -99,9 +99,9 @@ def test_the_paired_test_decides_where_the_items_are_there() -> None:
     base = "1" * 80 + "0" * 20
     for right, level in (("1" * 89 + "0" * 11, False), ("0" * 7 + "1" * 82 + "0" * 11, True)):
         net = rung("net", right.count("1") / 100, 40.0, width=0.1, right=right)
-        found = of(net, rung("tf-idf", 0.8, 1.5, width=0.1, right=base, counted=True))
-        assert found.rung == ("tf-idf" if level else "net")
-        assert ("cannot be told apart from it (p = 0.8)" in found.sentences[1]) is level
+        result = of(net, rung("tf-idf", 0.8, 1.5, width=0.1, right=base, counted=True))
+        assert result.rung == ("tf-idf" if level else "net")
+        assert ("cannot be told apart from it (p = 0.8)" in result.sentences[1]) is level
 
 
 def test_one_test_decides_every_sentence() -> None:
@@ -113,8 +113,8 @@ def test_one_test_decides_every_sentence() -> None:
     net = rung("net", 0.89, 40.0, width=0.1, right="1" * 89 + "0" * 11, seeds=3)
     for more, differ in (([], True), ([rung(f"r{i}", 0.8, 9.0, right="1" * 80 + "0" * 20) for i in range(14)], False)):
         rungs = [bag, *more, net]
-        [found] = judged([net], measure := measure_of(family_columns(family("classifier"), [net.page])))
-        assert measure is not None and found.margin == pytest.approx(0.1)  # by which they would be level
+        [result] = judged([net], measure := measure_of(family_columns(family("classifier"), [net.page])))
+        assert measure is not None and result.margin == pytest.approx(0.1)  # by which they would be level
         compared = paired(rungs, lambda page: page.scores.accuracy)
         assert compared is not None and ("cannot be told apart" in compared.sentence) is not differ
         assert ("net is ahead of" in steps(*rungs)) is differ and of(*rungs).rung == ("net" if differ else "tf-idf")
@@ -140,14 +140,14 @@ def test_a_page_of_one_s_own_may_have_a_figure_of_any_name() -> None:
     page = OwnPage(name="mine", right=0.5)
     measure = measure_of(family_columns(family("classifier"), [page]))
     assert measure is not None
-    [found] = judged([replace(rung("mine", 0.5, 1.0), page=page)], measure)
-    assert found.value == 0.5 and not found.pairs
+    [result] = judged([replace(rung("mine", 0.5, 1.0), page=page)], measure)
+    assert result.value == 0.5 and not result.pairs
 
 
 def test_costs_are_seconds_of_processors() -> None:
     """On a busy machine the baseline took longer by the clock, not of its processor."""
     net, bag = rung("net", 0.82, 40.0), rung("tf-idf", 0.80, 50.0, counted=True)
-    busy = [replace(one, timing=replace_seconds(one.timing, cost)) for one, cost in ((net, 70.0), (bag, 2.0))]
+    busy = [replace(item, timing=replace_seconds(item.timing, cost)) for item, cost in ((net, 70.0), (bag, 2.0))]
     assert of(*busy).rung == "tf-idf" and "trains in 2.0 s instead of 1 min 10 s" in of(*busy).sentences[1]
     assert of(net, bag).rung == "net"
 
@@ -192,25 +192,27 @@ def test_what_pre_training_gives_is_the_difference_to_the_same_network_without()
          "learning curve predicts −1.0 to +5.0 points of accuracy."),
     ],
 )  # fmt: skip
-def test_what_more_labels_would_give_is_said_where_it_can_be(low: float, gain: float, high: float, says: str) -> None:
+def test_what_more_labels_would_give_is_reported_where_it_can_be(
+    low: float, gain: float, high: float, says: str
+) -> None:
     points = [CurvePoint(texts=texts, accuracy=0.7, models=1) for texts in (25, 50, 100, 200)]
-    found = MoreLabels(points=points, accuracy=0.81, gain=gain, low=low, high=high)
+    more_labels = MoreLabels(points=points, accuracy=0.81, gain=gain, low=low, high=high)
     other = MoreLabels(points=points, accuracy=0.5, gain=0.1, low=0.05, high=0.2)
-    advised = of(rung("n-net", 0.82, 40.0, more_labels=found), rung("tf-idf", 0.70, 1.5, more_labels=other))
+    advised = of(rung("n-net", 0.82, 40.0, more_labels=more_labels), rung("tf-idf", 0.70, 1.5, more_labels=other))
     assert advised.sentences[2].endswith(says)
 
 
 def test_who_has_learnt_nothing_is_no_measure_of_labels() -> None:
     points = [CurvePoint(texts=100, accuracy=0.5, models=1)]
-    found = MoreLabels(points=points, accuracy=0.5, gain=0.1, low=0.05, high=0.2, learnt=False)
-    sentence = of(rung("net", 0.5, 40.0, more_labels=found)).sentences[2]
+    more_labels = MoreLabels(points=points, accuracy=0.5, gain=0.1, low=0.05, high=0.2, learnt=False)
+    sentence = of(rung("net", 0.5, 40.0, more_labels=more_labels)).sentences[2]
     assert sentence.endswith("cannot be estimated, because net hardly learns anything from fewer.")
 
 
-def test_of_too_few_labels_nothing_is_told() -> None:
+def test_of_too_few_labels_nothing_is_reported() -> None:
     few = {"labels": {"splits": {"train": {"examples": 63}}}}
-    [found] = advice(replace(report_of(classifier=[rung("net", 0.82, 40.0)]), data=few))
-    assert found.sentences[2].endswith("the gain from more labels cannot be estimated from fewer than 64 texts.")
+    [result] = advice(replace(report_of(classifier=[rung("net", 0.82, 40.0)]), data=few))
+    assert result.sentences[2].endswith("the gain from more labels cannot be estimated from fewer than 64 texts.")
 
 
 def lms(**seconds: float) -> list[Entry[Any]]:
@@ -220,14 +222,14 @@ def lms(**seconds: float) -> list[Entry[Any]]:
         if name in seconds
     ]
     work = {"gpt": Work(flops=1.0, training_bytes=1)}
-    return [replace(one, page=one.page.model_copy(update={"work": work.get(one.name)})) for one in entries]
+    return [replace(item, page=item.page.model_copy(update={"work": work.get(item.name)})) for item in entries]
 
 
 def test_language_models_are_better_where_perplexity_is_lower() -> None:
-    [found] = advice(replace(report_of(lm=lms(counted=0.5, gpt=100.0)), data=DATA))
-    first, second, third = found.sentences
+    [result] = advice(replace(report_of(lm=lms(counted=0.5, gpt=100.0)), data=DATA))
+    first, second, third = result.sentences
     assert first.startswith("Trained on 7 documents, 4,000 words in Thai script, the best of 2 rungs by perplexity")
-    assert "is gpt with 60.0" in first and found.rung == "gpt"
+    assert "is gpt with 60.0" in first and result.rung == "gpt"
     assert "200 times as long" in second and "between seeds was not measured" in second and "by 30.0" in second
     assert "`tunes`" in third
 
@@ -244,16 +246,16 @@ def test_language_models_are_better_where_perplexity_is_lower() -> None:
 )
 def test_a_small_text_is_no_text_for_networks(size: int | None, seconds: dict[str, float], warned: bool) -> None:
     train = {"documents": 7, "words": 4_000} | ({} if size is None else {"bytes": size})
-    [found] = advice(replace(report_of(lm=lms(**seconds)), data={"text": {"splits": {"train": train}}}))
-    assert found.sentences[2].startswith("Networks are not worth their time on less than 200 kB of text") == warned
-    assert "docs/small-languages.md" in found.sentences[2] or not warned
+    [result] = advice(replace(report_of(lm=lms(**seconds)), data={"text": {"splits": {"train": train}}}))
+    assert result.sentences[2].startswith("Networks are not worth their time on less than 200 kB of text") == warned
+    assert "docs/small-languages.md" in result.sentences[2] or not warned
 
 
 def test_counted_rungs_have_no_seeds_to_measure() -> None:
     worse, better = lms(counted=0.5, gpt=2.0)
     better = replace(better, page=better.page.model_copy(update={"work": None}))
-    [found] = advice(replace(report_of(lm=[worse, better]), data=DATA))
-    assert "as long as the best cheaper rung" in found.sentences[1] and "seeds" not in found.sentences[1]
+    [result] = advice(replace(report_of(lm=[worse, better]), data=DATA))
+    assert "as long as the best cheaper rung" in result.sentences[1] and "seeds" not in result.sentences[1]
 
 
 def test_the_command_and_the_page_say_the_same(tmp_path: Path) -> None:
@@ -283,7 +285,7 @@ def test_no_rung_no_advice(family: str) -> None:
 
 
 def steps(*rungs: Entry[Any]) -> str:
-    return ladder_steps(rungs, family_columns(family("classifier"), [one.page for one in rungs]))
+    return ladder_steps(rungs, family_columns(family("classifier"), [item.page for item in rungs]))
 
 
 def dated(measured: Entry[Any], year: int, approach: str = "") -> Entry[Any]:
@@ -331,12 +333,12 @@ def test_a_step_of_history_goes_from_the_best_of_an_approach_to_the_best_of_the_
          "word is infinite)."),
     ],
 )  # fmt: skip
-def test_a_step_is_told_of_any_perplexity(old: float, new: float, says: str) -> None:
+def test_a_step_depends_on_any_perplexity(old: float, new: float, says: str) -> None:
     pair = lms(counted=0.5, gpt=100.0)
     for measured, value in zip(pair, (old, new), strict=True):
         scores = measured.page.scores.model_copy(update={"perplexity_per_word": value})
         pair[pair.index(measured)] = replace(measured, page=measured.page.model_copy(update={"scores": scores}))
-    assert ladder_steps(pair, family_columns(family("lm"), [one.page for one in pair])) == says
+    assert ladder_steps(pair, family_columns(family("lm"), [item.page for item in pair])) == says
 
 
 def test_the_page_tells_what_each_step_bought_and_what_to_use() -> None:

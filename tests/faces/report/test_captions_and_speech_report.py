@@ -94,10 +94,10 @@ def test_the_page_shows_both_and_escapes_what_was_written(inputs: ReportInputs) 
 
 def test_the_summary_holds_scores_without_examples() -> None:
     captioner, recogniser = rungs()
-    found = ladder_summary(report_of(captioner=[captioner], transcriber=[recogniser]))
-    assert [found[family][0]["name"] for family in ("captioner", "transcriber")] == ["captioner", "ctc"]
-    assert found["transcriber"][0]["scores"]["beam"]["cer"] == 0.1386
-    assert all("examples" not in found[family][0] for family in ("captioner", "transcriber"))
+    result = ladder_summary(report_of(captioner=[captioner], transcriber=[recogniser]))
+    assert [result[family][0]["name"] for family in ("captioner", "transcriber")] == ["captioner", "ctc"]
+    assert result["transcriber"][0]["scores"]["beam"]["cer"] == 0.1386
+    assert all("examples" not in result[family][0] for family in ("captioner", "transcriber"))
 
 
 def test_attention_has_a_row_for_each_letter() -> None:

@@ -47,8 +47,8 @@ def test_golden_table() -> None:
 def test_what_no_grammar_tells_has_no_column() -> None:
     (table,) = ladder_rows(report_of(classifier=rungs(best=None)))
     assert "below the best" not in [column.title for column in table.columns]
-    (found,) = family_pictures(FAMILY, report_of(classifier=rungs(best=None)))
-    assert "Bayes" not in found.caption and "best possible" not in found.svg
+    (result,) = family_pictures(FAMILY, report_of(classifier=rungs(best=None)))
+    assert "Bayes" not in result.caption and "best possible" not in result.svg
 
 
 def test_the_headline_names_the_best_and_what_is_left() -> None:
@@ -70,8 +70,8 @@ def test_sections_compare_first_and_then_look_inside() -> None:
     assert heading == "Which differences mean something"
     assert compared.sentence.startswith("tree_lstm (") and compared.comparisons == 3
     [(_, table)] = first.context["tables"]
-    assert [key for key, _ in table.scores.rows] == [(one.label, one.support) for one in rungs()[0].page.per_label]
-    inside = {one.name: one for one in second.context["rungs"]}
+    assert [key for key, _ in table.scores.rows] == [(item.label, item.support) for item in rungs()[0].page.per_label]
+    inside = {rung.name: rung for rung in second.context["rungs"]}
     assert len(inside["tree_lstm"].trees) == 1 and not inside["textcnn"].trees
     assert inside["tree_lstm"].trees[0].caption.striptags() == "positive (87 %), really negative"
     assert [label for label, _ in inside["textcnn"].filters] == list(LABELS)
@@ -106,30 +106,30 @@ def test_the_page_shows_all_and_escapes_what_was_written(inputs: ReportInputs) -
 
 def test_golden_marks() -> None:
     """0.4 of the largest is level 2 of 4; less than an eighth is plain; the sign is in class and number."""
-    found = marked(["▁not", "good", "<sep>", "."], [-2.0, 0.8, 0.1, 0.0])
-    assert [(one.text, one.weight, one.kind) for one in found] == [
+    result = marked(["▁not", "good", "<sep>", "."], [-2.0, 0.8, 0.1, 0.0])
+    assert [(item.text, item.weight, item.kind) for item in result] == [
         ("not", "−2.00", "against-4"), ("good", "+0.80", "for-2"), ("‖", "", ""), (".", "", ""),
     ]  # fmt: skip
     thai = marked(["ฉัน", "ชอบ", "แมว", "!"], [1.0, 1.0, 0.0, 0.0], "ฉันชอบแมว !")
-    assert [one.after for one in thai] == ["", "", " ", " "]
-    assert [one.after for one in marked(["the", " cat", "▁sat"], [1.0] * 3, "the cat sat")] == [" ", " ", " "]
-    assert [one.after for one in marked(["the", "cat", "x"], [1.0, 1.0, 1.0], "The cat")] == [" ", " ", " "]
-    assert [one.kind for one in attended(["a", "b"], [0.9, 0.1])] == ["seen-4", ""]
-    assert [one.kind for one in marked(["a"], [0.0])] == [""] and marked([], []) == []
+    assert [item.after for item in thai] == ["", "", " ", " "]
+    assert [item.after for item in marked(["the", " cat", "▁sat"], [1.0] * 3, "the cat sat")] == [" ", " ", " "]
+    assert [item.after for item in marked(["the", "cat", "x"], [1.0, 1.0, 1.0], "The cat")] == [" ", " ", " "]
+    assert [item.kind for item in attended(["a", "b"], [0.9, 0.1])] == ["seen-4", ""]
+    assert [item.kind for item in marked(["a"], [0.0])] == [""] and marked([], []) == []
 
 
 def test_the_pieces_of_a_word_are_one_word_with_one_weight() -> None:
     """0.5 − 0.1 + 0.2; signs, and words of a script without spaces, stay apart."""
     pieces, weights = ["▁no", "▁D", "ou", "bts", ".", "▁I", "'m", "▁x1", "2"], [1.0, 0.5, -0.1, 0.2, 0, 0, 0, 0, 0]
-    found = marked(pieces, weights, "no doubts. I'm x12")
-    assert [(one.text, one.weight, one.after) for one in found] == [
+    result = marked(pieces, weights, "no doubts. I'm x12")
+    assert [(item.text, item.weight, item.after) for item in result] == [
         ("no", "+1.00", " "), ("Doubts", "+0.60", ""), (".", "", " "), ("I", "", ""), ("'m", "", " "), ("x12", "", " "),
     ]  # fmt: skip
-    assert [one.text for one in marked(["मा", "ी", "तुम"], [0.0] * 3, "माी तुम")] == ["माी", "तुम"]
-    assert [(one.text, one.weight) for one in attended(["d", "ou", "a"], [0.3, 0.3, 0.4], "dou a")] == [
+    assert [item.text for item in marked(["मा", "ी", "तुम"], [0.0] * 3, "माी तुम")] == ["माी", "तुम"]
+    assert [(item.text, item.weight) for item in attended(["d", "ou", "a"], [0.3, 0.3, 0.4], "dou a")] == [
         ("dou", "+0.60"), ("a", "+0.40")
     ]  # fmt: skip
-    assert [one.text for one in marked(["我", "们"], [0.0, 0.0], "我们")] == ["我", "们"]
+    assert [item.text for item in marked(["我", "们"], [0.0, 0.0], "我们")] == ["我", "们"]
 
 
 NODES = [Node.model_validate(node) for node in TREE]
@@ -137,22 +137,22 @@ NODES = [Node.model_validate(node) for node in TREE]
 
 def signs(svg: str) -> list[tuple[str, float, float]]:
     """The signs and words of a drawing and where they stand, in the order in which they are drawn."""
-    found = re.findall(r'<text [^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)</text>', svg)
-    return [(text, float(x), float(y)) for x, y, text in found]
+    matches = re.findall(r'<text [^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)</text>', svg)
+    return [(text, float(x), float(y)) for x, y, text in matches]
 
 
 def test_a_tree_stands_over_its_words() -> None:
     svg = draw_tree(NODES, ["not", "very", "good"], LABELS, "a tree")
     assert svg is not None
-    found = signs(svg)
-    heights = [y for text, _, y in found if text in "+−"]
+    result = signs(svg)
+    heights = [y for text, _, y in result if text in "+−"]
     assert heights[:3] == [max(heights)] * 3 and heights[4] < heights[3] < heights[0]  # leaves below, the root above
-    words = {text: (x, y) for text, x, y in found if text not in "+−"}
+    words = {text: (x, y) for text, x, y in result if text not in "+−"}
     assert list(words) == ["not", "very", "good"] and min(y for _, y in words.values()) > max(heights)
     assert words["not"][0] < words["very"][0] < words["good"][0]
     assert svg.count('class="edge"') == 4 + 3 and svg.count("stroke-dasharray") == 3
     assert "<title>not very good: positive (80.0 %), really negative</title>" in svg
-    assert [text for text, *_ in found].count("+") == 4 and [text for text, *_ in found].count("−") == 1
+    assert [text for text, *_ in result].count("+") == 4 and [text for text, *_ in result].count("−") == 1
     assert svg.count("stroke-width: 2.4") == 1
 
 
@@ -161,7 +161,7 @@ def test_a_tree_of_dependencies_hangs_from_its_root() -> None:
     nodes = [Node(children=below, word=word, **common) for below, word in (([], 0), ([], 2), ([0, 1], 1))]
     svg = draw_tree(nodes, ["she", "reads", "books"], LABELS, "a tree")
     assert svg is not None
-    (_, she, low), (_, books, also_low), (_, reads, high) = [one for one in signs(svg) if one[0] == "+"]
+    (_, she, low), (_, books, also_low), (_, reads, high) = [sign for sign in signs(svg) if sign[0] == "+"]
     assert she < reads < books and high < low == also_low
     assert "<title>she reads books: positive" in svg
 
@@ -193,13 +193,13 @@ def test_reliability_is_a_line_a_rung() -> None:
 
 def test_accuracy_by_share_answered_is_a_row_a_rung_the_best_first() -> None:
     answered = [Answered(threshold=0.9, share=0.6, accuracy=0.99), Answered(threshold=0.2, share=1.0, accuracy=0.9)]
-    found = [replace(one, page=one.page.model_copy(update={"coverage": answered})) for one in rungs()[1:]]
+    replaced = [replace(rung, page=rung.page.model_copy(update={"coverage": answered})) for rung in rungs()[1:]]
     first, _ = family_sections(FAMILY, report_of(classifier=rungs()))
     assert first.context["coverage"] == []
-    table = coverage_table(found, lambda page: page.coverage, lambda page: 1 - page.scores.accuracy)
+    table = coverage_table(replaced, lambda page: page.coverage, lambda page: 1 - page.scores.accuracy)
     assert [row.title for row in table] == ["tree_lstm", "textcnn"]
-    assert [one.threshold for one in table[0].cells] == [0.9, *[0.2] * 5]  # of half the texts: the first row has 0.6
-    page = build_page(report_of(classifier=found))
+    assert [cell.threshold for cell in table[0].cells] == [0.9, *[0.2] * 5]  # of half the texts: the first row has 0.6
+    page = build_page(report_of(classifier=replaced))
     (section,) = re.findall(r"Answering only where they are sure.*?</table>", page, flags=re.DOTALL)
     assert re.sub(r"<[^>]+>", " ", section).split("100.0 %")[1].split()[:3] == ["tree_lstm", "99.0", "0.90"]
 
@@ -211,5 +211,5 @@ def test_the_summary_holds_scores_without_texts_and_can_be_compared() -> None:
     assert not {"confusion", "right", "shown", "mistakes", "filters", "reliability"} & set(first)
     again = ClassifierPage.model_validate(first)
     assert again.scores == inputs.of("classifier")[0].page.scores
-    (found,) = [one for one in compare(inputs, inputs) if one.rows]
-    assert found.measures == ["accuracy", "macro-F₁", "parameters"]
+    (result,) = [item for item in compare(inputs, inputs) if item.rows]
+    assert result.measures == ["accuracy", "macro-F₁", "parameters"]

@@ -50,14 +50,16 @@ def test_the_written_ladder_says_what_was_measured() -> None:
     again = reread(inputs)
     assert ladder_summary(again) == ladder_summary(inputs)
     for family in ("lm", "embedding", "translator"):
-        found = [[rung.page.scores.model_copy(update=UNWRITTEN) for rung in one.of(family)] for one in (again, inputs)]
-        assert found[0] == found[1]
+        result = [
+            [rung.page.scores.model_copy(update=UNWRITTEN) for rung in item.of(family)] for item in (again, inputs)
+        ]
+        assert result[0] == result[1]
 
 
 def test_figures_stand_beside_each_other_with_their_difference() -> None:
-    (found,) = compare(of(a=20.0, b=30.0, c=float("inf")), of(a=18.5, b=31.25, c=float("inf")))
-    assert found.measures == ["perplexity per word", "bits per byte", "parameters"]
-    assert [(title, cells[:1]) for title, cells in found.rows] == [
+    (result,) = compare(of(a=20.0, b=30.0, c=float("inf")), of(a=18.5, b=31.25, c=float("inf")))
+    assert result.measures == ["perplexity per word", "bits per byte", "parameters"]
+    assert [(title, cells[:1]) for title, cells in result.rows] == [
         ("A", [Compared("20.00", "18.50", "−1.50", True)]),
         ("B", [Compared("30.00", "31.25", "+1.25", False)]),
         ("C", [Compared("∞", "∞", "=", None)]),
@@ -65,18 +67,18 @@ def test_figures_stand_beside_each_other_with_their_difference() -> None:
 
 
 def test_a_rung_that_only_one_has_keeps_its_place() -> None:
-    (found,) = compare(of(first=40.0, a=20.0, gone=21.0, b=30.0), of(new=50.0, a=20.0, b=30.0))
-    assert [title for title, _ in found.rows] == ["FIRST", "NEW", "A", "GONE", "B"]
-    assert found.rows[3][1][:1] == [Compared("21.00", "–", "", None)]
-    assert found.rows[1][1][:1] == [Compared("–", "50.00", "", None)]
+    (result,) = compare(of(first=40.0, a=20.0, gone=21.0, b=30.0), of(new=50.0, a=20.0, b=30.0))
+    assert [title for title, _ in result.rows] == ["FIRST", "NEW", "A", "GONE", "B"]
+    assert result.rows[3][1][:1] == [Compared("21.00", "–", "", None)]
+    assert result.rows[1][1][:1] == [Compared("–", "50.00", "", None)]
 
 
 def test_measures_can_be_named() -> None:
     a, b = (replace(reread(many_rungs(seed)), families=FAMILIES[:1]) for seed in (1, 2))
-    (found,) = compare(a, b, ["perplexity per token"])
-    assert found.measures == ["perplexity per token"]
+    (result,) = compare(a, b, ["perplexity per token"])
+    assert result.measures == ["perplexity per token"]
     both = reread(many_rungs(1)), reread(many_rungs(2))
-    measures = {one.title: one.measures for one in compare(*both)}
+    measures = {item.title: item.measures for item in compare(*both)}
     assert measures["Word vectors"] == ["analogies", "ρ wordsim353", "dimension"]
     assert measures["Classifiers"] == ["accuracy", "macro-F₁", "parameters"]
     known = "perplexity per word, perplexity per token, bits per character, bits per byte, above the floor, parameters"
@@ -94,16 +96,16 @@ def test_two_full_ladders_fit_a_terminal(width: int) -> None:
 
 def test_rungs_stand_beside_data_sets_with_their_ranks() -> None:
     runs = [of(a=20.0, b=30.0, gone=25.0), of(a=31.0, new=10.0, b=29.0), of(b=20.0, a=20.0)]
-    (found,) = across(runs)
-    assert (found.family, found.measure) == ("lm", "perplexity per word")
-    rows = {name: ([cell.text for cell in cells], rank) for name, _, cells, rank in found.rows}
+    (result,) = across(runs)
+    assert (result.family, result.measure) == ("lm", "perplexity per word")
+    rows = {name: ([cell.text for cell in cells], rank) for name, _, cells, rank in result.rows}
     # of a and b, which all have: 1 and 2, 2 and 1, 1.5 and 1.5
     assert rows["a"] == (["20.00", "31.00", "20.00"], 1.5) and rows["b"] == (["30.00", "29.00", "20.00"], 1.5)
     assert rows["gone"] == (["25.00", "–", "–"], None) and rows["new"] == (["–", "10.00", "–"], None)
-    best = {name: [cell.best for cell in cells] for name, _, cells, _ in found.rows}
+    best = {name: [cell.best for cell in cells] for name, _, cells, _ in result.rows}
     assert best["a"] == [True, False, True] and best["new"] == [False, True, False]
     assert best["b"] == [False, False, True] and best["gone"] == [False, False, False]
-    text = across_markdown([found], ["x", "y|z", "w"]).splitlines()
+    text = across_markdown([result], ["x", "y|z", "w"]).splitlines()
     assert text[:4] == [
         "**Language models**",
         "",
@@ -111,21 +113,21 @@ def test_rungs_stand_beside_data_sets_with_their_ranks() -> None:
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     assert "| A | **20.00** | 31.00 | **20.00** | 1.5 |" in text and "| NEW | – | **10.00** | – | – |" in text
-    csv = across_rows([found], ["x", "y", "w"])
+    csv = across_rows([result], ["x", "y", "w"])
     assert csv[0] == ["family", "rung", "title", "measure", "data_set", "value", "margin"] and len(csv) == 1 + 8
     assert ["lm", "a", "A", "perplexity per word", "y", 31.0, ""] in csv
 
 
 def test_cells_have_their_margin_and_measures_can_be_named() -> None:
     runs = [reread(many_rungs(seed)) for seed in (1, 2)]
-    found = {one.title: one for one in across(runs)}
-    name, _, cells, rank = found["Classifiers"].rows[0]
+    result = {item.title: item for item in across(runs)}
+    name, _, cells, rank = result["Classifiers"].rows[0]
     page = next(rung.page for rung in runs[1].of("classifier") if rung.name == name)
     low, high = page.scores.accuracy_interval
     assert cells[1].value == page.scores.accuracy and cells[1].margin == pytest.approx((high - low) / 2)
     assert " ± " in cells[1].text and rank is not None
     named = across(runs, ["macro", "parameters"])
-    assert [one.measure for one in named if one.title == "Classifiers"] == ["macro-F₁", "parameters"]
+    assert [item.measure for item in named if item.title == "Classifiers"] == ["macro-F₁", "parameters"]
     with pytest.raises(InputError, match="no such measure"):
         across(runs, ["beauty"])
 
@@ -143,4 +145,4 @@ def test_another_file_is_refused(value: object) -> None:
 
 def test_families_that_neither_has_are_left_out() -> None:
     inputs = with_rungs(many_rungs(), "translator", [])
-    assert [one.title for one in compare(inputs, inputs)] == ["Language models", "Classifiers", "Word vectors"]
+    assert [item.title for item in compare(inputs, inputs)] == ["Language models", "Classifiers", "Word vectors"]

@@ -29,7 +29,7 @@ def page(name: str, *, truth: bool = True, pairs: bool = True) -> EncoderPage:
 
 
 def report(*pages: EncoderPage) -> ReportInputs:
-    rungs = [Entry(one, RungMetadata(title=one.name.upper())) for one in pages]
+    rungs = [Entry(item, RungMetadata(title=item.name.upper())) for item in pages]
     nothing: dict[str, Any] = {"text": {}, "parallel": {}}
     return ReportInputs(
         meta=Meta(), families=[families()["encoder"]], rungs={"encoder": rungs}, data=nothing, tokenizers=nothing
@@ -57,17 +57,17 @@ def test_attention_has_a_figure_for_each_layer_and_a_map_for_each_head() -> None
     head = [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]]
     maps = AttentionMaps(tokens=["<cls>", "<b>", "<sep>"], layers=[[head, head], [head] * 5])
     (section,) = sections(report(page("bert", truth=False).model_copy(update={"attention": maps})), "encoder")
-    (found,) = section.context["attention"]
-    assert [drawn.heading for drawn in found.figures] == ["Layer 1 of 2", "Layer 2 of 2"]
-    assert [drawn.svg.count("head ") for drawn in found.figures] == [2, 5]
+    (result,) = section.context["attention"]
+    assert [drawn.heading for drawn in result.figures] == ["Layer 1 of 2", "Layer 2 of 2"]
+    assert [drawn.svg.count("head ") for drawn in result.figures] == [2, 5]
     html = build_page(report(page("bert").model_copy(update={"attention": maps})))
     assert 'id="attention-encoder"' in html and "Layer 2 of 2" in html
 
 
 def test_columns_of_the_truth_and_of_pairs_stand_where_they_mean_something() -> None:
     (table,) = ladder_rows(report(page("bert")))
-    found = {column.title: cell.value for column, cell in zip(table.columns, table.rows[0].cells, strict=True)}
-    assert found["above the truth"] == 22.1 and found["next sentence"] == 0.5 and found["gaps filled"] == 0.6
+    result = {column.title: cell.value for column, cell in zip(table.columns, table.rows[0].cells, strict=True)}
+    assert result["above the truth"] == 22.1 and result["next sentence"] == 0.5 and result["gaps filled"] == 0.6
     plain = page("plain", truth=False, pairs=False)
     (table,) = ladder_rows(report(plain))
     titles = [column.title for column in table.columns]

@@ -33,19 +33,20 @@ READS = {"ppo": {"reads": "models/reward/reward"}, "dpo": {"reads": "data/prefer
 
 def layout_of(*edges: str) -> Layout:
     """`a<b,c` is: a comes after b and c; each node after those that it names."""
-    boxes, found = {}, []
+    boxes, result = {}, []
     for edge in edges:
         name, _, parents = edge.partition("<")
         boxes[name] = Box(name)
-        found += [Edge(parent, name) for parent in parents.split(",") if parent]
-    return layered(boxes, found)
+        result += [Edge(parent, name) for parent in parents.split(",") if parent]
+    return layered(boxes, result)
 
 
 def separate(layout: Layout, names: Iterable[str]) -> bool:
     """Whether no two boxes touch."""
     return all(
-        abs(one.x - other.x) > (one.width + other.width) / 2 or abs(one.y - other.y) > (one.height + other.height) / 2
-        for one, other in combinations([layout.spots[name] for name in names], 2)
+        abs(item.x - other.x) > (item.width + other.width) / 2
+        or abs(item.y - other.y) > (item.height + other.height) / 2
+        for item, other in combinations([layout.spots[name] for name in names], 2)
     )
 
 
@@ -189,7 +190,7 @@ def test_the_report_draws_the_family_tree_and_lists_it() -> None:
     """Of a reward model in the report; data that a rung reads stands in the table."""
     inputs = whole()
     rungs = {
-        name: [replace(one, metadata=one.metadata.model_copy(update=READS.get(one.page.name, {}))) for one in some]
+        name: [replace(item, metadata=item.metadata.model_copy(update=READS.get(item.page.name, {}))) for item in some]
         for name, some in inputs.rungs.items()
     }
     (section,) = sections(replace(inputs, rungs=rungs))
@@ -200,6 +201,6 @@ def test_the_report_draws_the_family_tree_and_lists_it() -> None:
     assert not section.context["taught"] and not section.context["reads"]
 
 
-def test_rungs_that_grow_from_each_other_are_refused() -> None:
+def test_rungs_with_each_other_as_base_are_refused() -> None:
     with pytest.raises(InputError, match="a, b start from each other in a circle"):
         draw_family_tree({"a": "A", "b": "B", "c": "C", "d": "D"}, {"a": "b", "b": "a", "d": "c"}, "none")

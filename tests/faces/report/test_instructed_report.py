@@ -63,7 +63,7 @@ def test_families_share_one_tournament_and_the_best_stands_first() -> None:
     assert unseen.title == "Kinds of instruction that were never shown"
 
 
-def test_equal_rungs_cannot_be_told_apart() -> None:
+def test_equal_rungs_cannot_be_distinguished() -> None:
     rungs = [entry(instructed(name, 0.5)) for name in ("one", "two")]
     (test, _) = tournaments(rungs)
     assert test.rows[0].rating == test.rows[1].rating == "1,000"
@@ -74,23 +74,23 @@ def test_only_equal_prompts_are_compared() -> None:
     rungs = [
         entry(instructed(name, 0.5, prompt_set=prompt_set)) for name, prompt_set in (("a", "x"), ("b", "y"), ("c", "y"))
     ]
-    for one in tournaments(rungs):
-        assert {row.title for row in one.rows} == {"B", "C"} and one.left_out == ["A"]
+    for tournament in tournaments(rungs):
+        assert {row.title for row in tournament.rows} == {"B", "C"} and tournament.left_out == ["A"]
     assert not list(tournaments(rungs[:2]))  # nobody to play with
     assert not list(tournaments([entry(instructed("a", 0.5, gold=False)), rungs[1]]))
 
 
 def test_golden_fits_of_a_policy_and_of_best_of_n() -> None:
     """The curves were made by α = 0.3, β = 0.2 and by α = 0.5, β = 0.2."""
-    found = {one.rung.name: one for one in courses(instructed_of(whole()))}
-    assert set(found) == {"ppo", "best_of_n"}
-    ppo, best = found["ppo"].fit, found["best_of_n"].fit
+    result = {course.rung.name: course for course in courses(instructed_of(whole()))}
+    assert set(result) == {"ppo", "best_of_n"}
+    ppo, best = result["ppo"].fit, result["best_of_n"].fit
     assert ppo is not None and best is not None and ppo.peak is not None and best.peak is not None
     assert (ppo.alpha, ppo.beta, ppo.start) == pytest.approx((0.3, 0.2, 0.5))
     assert (best.alpha, best.beta, best.start) == pytest.approx((0.5, 0.2, 0.4))
     assert ppo.peak.d == pytest.approx(math.exp(0.5)) and best.peak.d == pytest.approx(1.25)
-    assert found["ppo"].proxy[-1] == (4.0, 4.0) and len(found["ppo"].gold) == 9
-    rows = {row.title: row for row in fitted(list(found.values()))}
+    assert result["ppo"].proxy[-1] == (4.0, 4.0) and len(result["ppo"].gold) == 9
+    rows = {row.title: row for row in fitted(list(result.values()))}
     assert (rows["PPO"].alpha, rows["PPO"].peak, rows["PPO"].beyond) == ("0.300", "1.649", False)
     assert rows["BEST_OF_N"].form == "d (α − β d)" and rows["PPO"].last.endswith("at 4.00")
 
@@ -104,54 +104,54 @@ def test_the_picture_has_a_line_for_gold_proxy_fit_and_its_peak() -> None:
     assert 'class="rung fit on"' in drawn.svg
 
 
-def test_a_peak_beyond_what_was_measured_is_said_and_not_drawn() -> None:
+def test_a_peak_beyond_what_was_measured_is_reported_and_not_drawn() -> None:
     rung = entry(instructed("ppo", 0.8, "ppo", proxy=1.0), curve=rl_curve(alpha=1.0, beta=0.1))
-    found = courses([rung])
-    (row,) = fitted(found)
+    result = courses([rung])
+    (row,) = fitted(result)
     assert row.beyond and float(row.peak.replace(",", "")) > 4
-    drawn = picture_of(found, shown.loss)
+    drawn = picture_of(result, shown.loss)
     assert drawn is not None and drawn.svg.count('data-rung="ppo"') == 3
 
 
 def test_what_learnt_from_the_gold_judge_has_no_proxy() -> None:
     curve = tuple(replace(row, validation_gold=None) for row in rl_curve())
-    (one,) = courses([entry(instructed("ppo", 0.8, "ppo"), curve=curve)])
-    assert not one.proxy and one.gold[-1] == (4.0, 4.0)
-    drawn = picture_of([one], shown.loss)
+    (item,) = courses([entry(instructed("ppo", 0.8, "ppo"), curve=curve)])
+    assert not item.proxy and item.gold[-1] == (4.0, 4.0)
+    drawn = picture_of([item], shown.loss)
     assert drawn is not None and "proxy reward" not in drawn.svg
 
 
 def test_few_points_are_drawn_and_not_fitted() -> None:
     rung = entry(instructed("ppo", 0.8, "ppo", proxy=1.0), curve=rl_curve(steps=2))
-    (one,) = courses([rung])
-    assert one.fit is None and len(one.gold) == 3 and not fitted([one])
+    (item,) = courses([rung])
+    assert item.fit is None and len(item.gold) == 3 and not fitted([item])
     assert not courses([replace(rung, curve=rl_curve()[:1])])
     assert not courses([replace(rung, curve=(CurvePoint(1, 2.0, validation_loss=1.0),))])
 
 
 def test_the_tax_is_measured_against_the_base() -> None:
     inputs = whole()
-    found = {one.title: one for one in taxes(inputs, instructed_of(inputs))}
-    assert set(found) == {"SFT", "PPO", "DPO"}  # best-of-n has its base's weights
-    assert (found["SFT"].base, found["SFT"].before, found["SFT"].change) == ("GPT", "32.00", "+25.0 %")
-    assert (found["PPO"].change, found["DPO"].change) == ("+10.0 %", "0.0 %")
+    result = {tax.title: tax for tax in taxes(inputs, instructed_of(inputs))}
+    assert set(result) == {"SFT", "PPO", "DPO"}  # best-of-n has its base's weights
+    assert (result["SFT"].base, result["SFT"].before, result["SFT"].change) == ("GPT", "32.00", "+25.0 %")
+    assert (result["PPO"].change, result["DPO"].change) == ("+10.0 %", "0.0 %")
     alone = ladder(instruct=[entry(instructed("sft", 0.6), "tune/gone")])
     assert not taxes(alone, instructed_of(alone))
 
 
 def test_kinds_of_all_splits_stand_in_rows() -> None:
-    found = shown.kinds(instructed_of(whole()))
-    assert [key for key, _ in found.rows] == [
+    kinds = shown.kinds(instructed_of(whole()))
+    assert [key for key, _ in kinds.rows] == [
         (kind, split, 100) for split in ("", "unseen") for kind in ("capital", "plural")
     ]
-    assert len(found.rungs) == 4
+    assert len(kinds.rungs) == 4
 
 
 def test_ten_dialogues_with_sft_beside_what_was_aligned() -> None:
     rungs = instructed_of(whole())
-    found = dialogues(rungs)
-    assert len(found.rows) == LISTED and [name for name, _ in found.rungs] == ["sft", "ppo", "dpo", "best_of_n"]
-    answers = dict(found.rows)["capital", "what is the capital of 1 ?"]
+    result = dialogues(rungs)
+    assert len(result.rows) == LISTED and [name for name, _ in result.rungs] == ["sft", "ppo", "dpo", "best_of_n"]
+    answers = dict(result.rows)["capital", "what is the capital of 1 ?"]
     assert answers[1] is not None and answers[1].followed
     assert answers[1].verdict == "gold 0.80 · true 0.50 · proxy −1.50"
     assert beside(rungs, shown.loss).chosen == ["sft", "ppo", "best_of_n"]
@@ -160,12 +160,12 @@ def test_ten_dialogues_with_sft_beside_what_was_aligned() -> None:
 
 def test_columns_say_parts_length_and_diversity() -> None:
     page = instructed("sft", 0.6)
-    found = {column.title: column for column in page_columns([page])}
+    result = {column.title: column for column in page_columns([page])}
     entry_ = entry(page)
-    read = {title: column.read(page, entry_.timing) for title, column in found.items()}
+    read = {title: column.read(page, entry_.timing) for title, column in result.items()}
     assert (read["grammatical"], read["true"], read["finished"], read["distinct-1"]) == (1.0, 0.5, 0.9, 0.1)
     assert 0 < (read["±"] or 0) < 0.05 and read["proxy reward"] is None
-    (table,) = (one for one in ladder_rows(ladder(instruct=[entry_])) if one.family == "instruct")
+    (table,) = (table for table in ladder_rows(ladder(instruct=[entry_])) if table.family == "instruct")
     assert {"proxy reward", "KL"}.isdisjoint(column.title for column in table.columns)
 
 
@@ -176,15 +176,18 @@ def test_reward_models_kind_by_kind_and_how_sure(html: str) -> None:
     assert "99 pairs" in html and "1 pair<" in html
     assert list(shown.sections(ladder(), "reward")) == []
     page = reward_model("r")
-    found = {column.title: column.read(page, entry(page).timing) for column in page_columns([page])}
-    assert found["±"] == pytest.approx(0.05) and found["loss"] == 0.3 and found["unseen kinds"] == 0.9
+    result = {column.title: column.read(page, entry(page).timing) for column in page_columns([page])}
+    assert result["±"] == pytest.approx(0.05) and result["loss"] == 0.3 and result["unseen kinds"] == 0.9
 
 
 def test_without_a_gold_judge_nothing_is_compared() -> None:
     """Own instructions: the table, and what is answered."""
     page = instructed("sft", 0.5, gold=False)
     page = page.model_copy(
-        update={"text": None, "samples": [one.model_copy(update={"gold": None, "parts": {}}) for one in page.samples]}
+        update={
+            "text": None,
+            "samples": [sample.model_copy(update={"gold": None, "parts": {}}) for sample in page.samples],
+        }
     )
     inputs = ladder(instruct=[entry(page, "lm/gpt")])
     assert [section.id for section in shown.sections(inputs, "instruct")] == ["dialogues"]
@@ -207,4 +210,4 @@ def test_reward_stands_beside_the_loss_in_the_curves(html: str) -> None:
 def test_scores_of_other_prompts_have_other_hashes() -> None:
     """What the helper's pages stand for."""
     assert answer_scores(0.5, prompt_set="b").asked == "b"
-    assert all(one.step < two.step for one, two in pairwise(rl_curve()))
+    assert all(item.step < two.step for item, two in pairwise(rl_curve()))

@@ -37,7 +37,7 @@ class Judged(Page):
 
     @property
     def item_scores(self) -> list[int]:
-        return [int(one) for one in self.right]
+        return [int(item) for item in self.right]
 
     @property
     def accuracy(self) -> float:
@@ -71,7 +71,10 @@ def test_a_map_as_a_file_has_its_own_colours_and_panel() -> None:
 
 def test_golden_confusions() -> None:
     assert drawn_cells(MATRIX) == 5
-    rows = [(one.label, one.predicted, one.count, round(one.share, 3)) for one in confusions(MATRIX, LABELS, 2)]
+    rows = [
+        (confusion.label, confusion.predicted, confusion.count, round(confusion.share, 3))
+        for confusion in confusions(MATRIX, LABELS, 2)
+    ]
     assert rows == [("<b>", "yes", 3, 1.0), ("no", "yes", 2, 0.2)]
     assert confusions([[3, 0], [0, 1]], ["a", "b"], 5) == []
     assert confusions([[0, 0], [0, 1]], ["a", "b"], 5) == []  # a label that the test does not have
@@ -89,7 +92,7 @@ def test_a_map_of_many_labels_is_small_and_without_numbers() -> None:
     many = np.eye(50, dtype=int) * 40
     many[3, 4] = 7
     svg = heat_map(many.tolist(), [f"a-label-of-a-long-name-{i}" for i in range(50)], "map")
-    width, height = (int(found) for found in re.findall(r'(?:width|height)="(\d+)"', svg)[:2])
+    width, height = (int(result) for result in re.findall(r'(?:width|height)="(\d+)"', svg)[:2])
     assert width < 1000 and height < 1000 and 'class="count"' not in svg and "…" in svg
 
 
@@ -105,7 +108,7 @@ def test_maps_stand_for_the_best_rungs_until_there_are_too_many_cells() -> None:
     rungs = [rung(f"r{i}", 100 + i, matrix=full) for i in range(5)]
     names = [str(i) for i in range(50)]
     drawn = confusion_maps(rungs, lambda page: (page.matrix, names), lambda page: -page.accuracy, "Confusions")
-    assert [one.name for one in drawn] == ["r4"] and 2500 < MAX_CELLS < 5000
+    assert [item.name for item in drawn] == ["r4"] and 2500 < MAX_CELLS < 5000
     assert chosen_maps(rungs, drawn, lambda page: -page.accuracy).chosen == ["r4"]
     assert drawn[0].figures[0].caption.startswith("Most often: 0 taken for 1 3× (2.0 %), ")
     (only,) = confusion_maps(rungs[:1], lambda _: ([[1, 0], [0, 1]], LABELS[:2]), lambda page: -page.accuracy, "")
@@ -119,14 +122,16 @@ def test_golden_label_table() -> None:
     assert first == (f"{1600 / 19:.1f}", "89 / 80")
 
 
-def test_golden_sentence_names_what_cannot_be_told_apart() -> None:
-    found = compare(rung("a", 200), rung("b", 390), rung("c", 389))
-    assert found is not None and found.items == 400 and found.comparisons == 3
-    assert found.sentence == "B (97.5 %) cannot be told apart from C at the level of 5 %; it is better than all others."
-    assert [title for title, _, _ in found.rows] == ["B", "C", "A"]
-    assert [(one.difference, one.differs) for one in found.rows[0][2]] == [("+0.2", False), ("+47.5", True)]
-    assert [one.p for one in found.rows[0][2]] == ["p = 1", "p < 0.0001"]
-    assert found.rows[-1][2] == []
+def test_golden_sentence_names_what_cannot_be_distinguished() -> None:
+    result = compare(rung("a", 200), rung("b", 390), rung("c", 389))
+    assert result is not None and result.items == 400 and result.comparisons == 3
+    assert (
+        result.sentence == "B (97.5 %) cannot be told apart from C at the level of 5 %; it is better than all others."
+    )
+    assert [title for title, _, _ in result.rows] == ["B", "C", "A"]
+    assert [(row.difference, row.differs) for row in result.rows[0][2]] == [("+0.2", False), ("+47.5", True)]
+    assert [row.p for row in result.rows[0][2]] == ["p = 1", "p < 0.0001"]
+    assert result.rows[-1][2] == []
 
 
 @pytest.mark.parametrize(
@@ -138,15 +143,15 @@ def test_golden_sentence_names_what_cannot_be_told_apart() -> None:
     ],
 )
 def test_sentences(shares: tuple[int, ...], sentence: str) -> None:
-    found = compare(*(rung(f"r{i}", share) for i, share in enumerate(shares)))
-    assert found is not None and found.sentence == sentence
+    result = compare(*(rung(f"r{i}", share) for i, share in enumerate(shares)))
+    assert result is not None and result.sentence == sentence
 
 
 def test_a_rung_of_another_test_is_not_compared() -> None:
     assert compare(rung("a", 5)) is None and compare() is None
     assert compare(rung("a", 0, 0), rung("b", 0, 0)) is None
-    found = compare(rung("a", 300), rung("b", 290), rung("c", 5, 10))
-    assert found is not None and [title for title, _, _ in found.rows] == ["A", "B"]
+    result = compare(rung("a", 300), rung("b", 290), rung("c", 5, 10))
+    assert result is not None and [title for title, _, _ in result.rows] == ["A", "B"]
 
 
 def test_dots_with_intervals_and_the_line_that_no_rung_beats() -> None:

@@ -61,7 +61,7 @@ def test_a_rung_that_starts_from_another_stands_among_the_others(inputs: ReportI
     assert table.rows[0].title == "GPT, trained longer" and len(table.rows) == 4
     assert column(table, "perplexity per word")[0] == ("30.00", True)
     assert table.rows[0].anchor == "rung-tune-gpt_longer" and table.rows[1].anchor.startswith("rung-lm-")
-    assert [one.title for one in ladder_rows(both)].count("Language models") == 1
+    assert [table.title for table in ladder_rows(both)].count("Language models") == 1
 
 
 def test_a_single_measured_rung_is_not_the_best_of_anything(inputs: ReportInputs) -> None:
@@ -71,10 +71,10 @@ def test_a_single_measured_rung_is_not_the_best_of_anything(inputs: ReportInputs
 
 def test_one_figure_stands_for_each_rung(inputs: ReportInputs) -> None:
     """What a page of another family holds (an input embedding) is no rung of the list."""
-    found = ladder_headline(inputs, TOLD)
-    assert found["lm_perplexity_per_word"] == {"kneser_ney": 44.21, "lstm": 35.2, "gpt": 34.1}
-    assert [*found] == ["lm_perplexity_per_word", "embedding_analogy", "translator_bleu"]
-    assert [*found["embedding_analogy"]] == ["skipgram"]
+    result = ladder_headline(inputs, TOLD)
+    assert result["lm_perplexity_per_word"] == {"kneser_ney": 44.21, "lstm": 35.2, "gpt": 34.1}
+    assert [*result] == ["lm_perplexity_per_word", "embedding_analogy", "translator_bleu"]
+    assert [*result["embedding_analogy"]] == ["skipgram"]
     assert ladder_headline(inputs, {"lm": ["gpt"]}) == {"lm_perplexity_per_word": {"gpt": 34.1}}
     endless = with_rungs(inputs, "lm", [entry("lm", language_model("a", "a", math.inf, 1000))])
     assert ladder_headline(endless, {"lm": ["a"]}) == {"lm_perplexity_per_word": {"a": "infinite"}}
@@ -84,8 +84,8 @@ def test_one_figure_stands_for_each_rung(inputs: ReportInputs) -> None:
 def test_every_family_has_a_headline(family: str) -> None:
     """A figure that its pages have by that name."""
     page = families()[family].page()
-    logged = {one.logged_as("test") for one in declared(page) if one.metric.logged}
-    assert page.headlines or any(one.metric.better for one in declared(page))
+    logged = {item.logged_as("test") for item in declared(page) if item.metric.logged}
+    assert page.headlines or any(item.metric.better for item in declared(page))
     assert set(page.headlines) <= logged | {"outcome"}
 
 
@@ -107,7 +107,7 @@ def test_embedding_columns_follow_what_was_measured(inputs: ReportInputs) -> Non
 
 def test_chrf_leads_where_words_are_not_separated(inputs: ReportInputs) -> None:
     def table(inputs: ReportInputs) -> list[str]:
-        return [one.title for one in next(t for t in ladder_rows(inputs) if t.family == "translator").columns]
+        return [item.title for item in next(t for t in ladder_rows(inputs) if t.family == "translator").columns]
 
     assert table(inputs)[0] == "BLEU"
     (rung,) = inputs.of("translator")
@@ -149,7 +149,7 @@ def test_what_a_rung_is_given_more_stands_in_every_table(inputs: ReportInputs) -
     assert 'rung, <span class="faint small">year of the method</span>' in page
     assert ladder_summary(inputs)["lm"][0]["also_given"] == "gold trees"
     assert "also_given" not in ladder_summary(inputs)["lm"][1]
-    worse = [replace(one, page=one.page.model_copy(update={"scores": first.page.scores})) for one in others]
+    worse = [replace(other, page=other.page.model_copy(update={"scores": first.page.scores})) for other in others]
     best = headline(with_rungs(inputs, "lm", [trees, *worse]), "lm")
     assert best and best[1].startswith("Kneser–Ney 3-gram (also given gold trees), with")
 

@@ -18,10 +18,10 @@ from pipeline.site import story
 
 def short(text: str) -> str:
     """What is typeset, without what browsers do not need to be told."""
-    found = re.sub(
+    result = re.sub(
         r' (form|stretchy|lspace|rspace|displaystyle|largeop|movablelimits|accent)="[^"]*"', "", inline(text)
     )
-    return re.sub(r"<mrow>(<m[ino]>[^<]*</m[ino]>)</mrow>", r"\1", found)
+    return re.sub(r"<mrow>(<m[ino]>[^<]*</m[ino]>)</mrow>", r"\1", result)
 
 
 def letters(text: str) -> Counter[str]:
@@ -76,10 +76,10 @@ def test_every_rung_s_equations_are_typeset(family: str) -> None:
     for name in conf_names(family):
         module = titles.module_of(family, story.settings(family, name))
         text = equations(docstring(module)) if module else ""
-        found = ElementTree.fromstring(f"<div>{typeset(text)}</div>")
-        for code in [*found.iter("code"), *found.iter("mover")]:  # names, and letters with ^ above them
+        result = ElementTree.fromstring(f"<div>{typeset(text)}</div>")
+        for code in [*result.iter("code"), *result.iter("mover")]:  # names, and letters with ^ above them
             code.text, code[:] = "", []
-        assert not re.search(r"[_^\\`$]", "".join(found.itertext())), (name, "".join(found.itertext()))
+        assert not re.search(r"[_^\\`$]", "".join(result.itertext())), (name, "".join(result.itertext()))
         typeset_text = unescape(re.sub(r"<[^>]+>", "", typeset(text).replace("<msqrt>", "√")))
         assert letters(typeset_text) == letters(text), (
             name,

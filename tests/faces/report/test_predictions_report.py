@@ -17,7 +17,7 @@ ROWS = [
 
 
 def with_rows(inputs: ReportInputs, family: str, rows: list[Prediction]) -> ReportInputs:
-    return with_rungs(inputs, family, [replace(one, predictions=rows) for one in inputs.of(family)])
+    return with_rungs(inputs, family, [replace(item, predictions=rows) for item in inputs.of(family)])
 
 
 def test_rows_of_a_classifier_stand_in_a_table_to_be_filtered(inputs: ReportInputs) -> None:
@@ -38,16 +38,16 @@ def test_lines_of_a_language_model_have_their_loss_alone(inputs: ReportInputs) -
     lines = [Prediction(n, f"line {n}", "", "", loss=float(n)) for n in range(WRONG + 5)]
     (section,) = sections(with_rows(inputs, "lm", lines))
     (table,) = section.context["tables"]
-    assert table.by_loss and [row.one.loss for row in table.rows[:2]] == [WRONG + 4.0, WRONG + 3.0]
+    assert table.by_loss and [row.prediction.loss for row in table.rows[:2]] == [WRONG + 4.0, WRONG + 3.0]
     assert '<th scope="col">truth</th>' not in build_page(with_rows(inputs, "lm", lines))
 
 
 def test_the_surest_mistakes_come_first_and_what_is_right_though_unsure() -> None:
     rows = [Prediction(n, "x", "a", "a" if n % 2 else "b", right=bool(n % 2), probability=n / 100) for n in range(100)]
-    found = chosen(rows)
-    assert len(found) == WRONG + RIGHT
-    assert [one.probability for one in found[:2]] == [0.98, 0.96] and not found[WRONG - 1].right
-    assert [one.probability for one in found[WRONG : WRONG + 2]] == [0.01, 0.03]
+    result = chosen(rows)
+    assert len(result) == WRONG + RIGHT
+    assert [item.probability for item in result[:2]] == [0.98, 0.96] and not result[WRONG - 1].right
+    assert [item.probability for item in result[WRONG : WRONG + 2]] == [0.01, 0.03]
 
 
 def test_a_word_stands_with_its_sentence(inputs: ReportInputs) -> None:

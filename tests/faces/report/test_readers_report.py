@@ -35,7 +35,7 @@ def page(name: str, f1: float, options: float | None = None, **scores: Any) -> R
 
 
 def report(*pages: ReaderPage) -> ReportInputs:
-    rungs = [Entry(one, RungMetadata(title=one.name.upper()), predictions=ANSWERS) for one in pages]
+    rungs = [Entry(item, RungMetadata(title=item.name.upper()), predictions=ANSWERS) for item in pages]
     nothing: dict[str, Any] = {"text": {}, "parallel": {}}
     return ReportInputs(
         meta=Meta(), families=[families()["reader"]], rungs={"reader": rungs}, data=nothing, tokenizers=nothing
@@ -56,9 +56,11 @@ def test_columns_stand_where_they_mean_something() -> None:
     (table,) = ladder_rows(report(plain))
     assert {"options", "answered", "no answer"}.isdisjoint(column.title for column in table.columns)
     both = columns([page("one", 0.6), page("two", 0.6, options=3.5)])
-    found = {column.title: column.read(page("two", 0.6, options=3.5), Any) for column in both[:7]}  # type: ignore[arg-type]
-    assert found["exact match"] == 0.5 and found["F₁"] == 0.6 and found["options"] == 3.5 and found["no answer"] == 0.3
-    assert abs((found["±"] or 0) - 0.1) < 1e-9
+    result = {column.title: column.read(page("two", 0.6, options=3.5), Any) for column in both[:7]}  # type: ignore[arg-type]
+    assert (
+        result["exact match"] == 0.5 and result["F₁"] == 0.6 and result["options"] == 3.5 and result["no answer"] == 0.3
+    )
+    assert abs((result["±"] or 0) - 0.1) < 1e-9
     assert loss(plain) == 0.4
 
 

@@ -25,9 +25,9 @@ def test_like_mappings_stand_side_by_side() -> None:
 
 def test_nested_mappings_stand_side_by_side_however_few_their_keys() -> None:
     split = {"pairs": 3, "source": {"words": 4}, "target": {"words": 5}}
-    found = blocks({"splits": {"train": split, "validation": split, "test": split}})
-    assert [block.title for block in found] == ["splits", "splits: source", "splits: target"]
-    assert found[1].rows == [["words", "4", "4", "4"]]
+    result = blocks({"splits": {"train": split, "validation": split, "test": split}})
+    assert [block.title for block in result] == ["splits", "splits: source", "splits: target"]
+    assert result[1].rows == [["words", "4", "4", "4"]]
 
 
 def test_many_mappings_stand_below_each_other() -> None:
@@ -44,10 +44,10 @@ def test_lists_of_mappings_become_grids_with_all_columns() -> None:
     assert block.rows == [["aa", "5", "–"], ["b", "–", "2"]]
 
 
-def test_sides_that_lack_a_part_or_differ_in_kind_are_shown_all_the_same() -> None:
+def test_sides_that_lack_a_part_or_differ_in_kind_are_still_compared() -> None:
     left = {"a": 1, "b": 2, "c": {"x": 1}, "d": [{"y": 1}]}
-    found = blocks({"sides": {"left": left, "right": {"a": 3, "b": 4, "d": 7}}})
-    text = str(found)
+    result = blocks({"sides": {"left": left, "right": {"a": 3, "b": 4, "d": 7}}})
+    text = str(result)
     assert "'x', '1', '–'" in text
     assert "'right d', '7'" in text
 

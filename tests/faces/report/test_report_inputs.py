@@ -37,7 +37,7 @@ def test_the_evaluators_own_shapes_are_read(inputs: ReportInputs) -> None:
     assert scores.analogy is not None
     assert (scores.analogy.overall.accuracy, scores.analogy.overall.coverage) == (0.6875, 0.8)
     assert [section.accuracy for section in scores.analogy.sections] == [55 / 80, None]
-    assert [(found.name, found.spearman) for found in scores.similarity] == [("ws353", 0.512)]
+    assert [(result.name, result.spearman) for result in scores.similarity] == [("ws353", 0.512)]
     assert inputs.of("translator")[0].page.scores.signature == "n:1"
 
 
@@ -52,11 +52,11 @@ def test_optional_parts_may_be_missing(tree: Path) -> None:
         del value[part]
         write(rungs / task / f"{name}.json", value)
     edit(rungs / "embedding" / "skipgram.json", scores={})
-    found = load(tree, lm=["lstm"], embedding=["skipgram"], translator=["attention"])
-    assert found.of("lm")[0].page.samples == [] and found.of("translator")[0].page.examples == []
-    scores = found.of("embedding")[0].page.scores
+    result = load(tree, lm=["lstm"], embedding=["skipgram"], translator=["attention"])
+    assert result.of("lm")[0].page.samples == [] and result.of("translator")[0].page.examples == []
+    scores = result.of("embedding")[0].page.scores
     assert scores.analogy is None and scores.similarity == []
-    assert found.of("lm")[0].timing == Timing()
+    assert result.of("lm")[0].timing == Timing()
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_labelled_sides_are_shown_where_they_were_cleaned(tree: Path, tmp_path: 
     write_table(tmp_path / "raw" / "all.parquet", pa.Table.from_pylist(rows, schema=LABELLED))
     report = clean_labels(tmp_path / "raw", tmp_path / "clean", CleanLabelledConfig(), 1)
     write(tree / "metrics" / "clean" / "labels.json", report)
-    found = load(tree)
-    assert list(found.data) == ["text", "parallel", "labels"]
-    page = build_page(replace(found, meta=Meta(labels="reviews")))
+    result = load(tree)
+    assert list(result.data) == ["text", "parallel", "labels"]
+    page = build_page(replace(result, meta=Meta(labels="reviews")))
     assert "Labelled texts: <bdi>reviews</bdi>" in page and "best possible accuracy" in page
 
 
@@ -123,7 +123,7 @@ def test_what_was_filtered_is_shown_beside_what_was_cleaned_and_nothing_where_no
     went = {"low_quality_document": {"count": 7, "examples": ["0.031: <b>buy</b>"]}}
     size = {"read": {"documents": 9, "words": 90}, "left": {"documents": 2, "words": 20}}
     write(tree / "metrics" / "filter.json", {"filtered": True, "size": size, "went": went})
-    found = load(tree)
-    assert found.data["text"]["filter"]["size"] == size and "filter" not in found.data["parallel"]
-    page = build_page(found)
+    result = load(tree)
+    assert result.data["text"]["filter"]["size"] == size and "filter" not in result.data["parallel"]
+    page = build_page(result)
     assert "low quality document" in page and "0.031: &lt;b&gt;buy&lt;/b&gt;" in page and "filter: size" in page

@@ -35,7 +35,7 @@ class Node:
         return kind in self.get("class").split()
 
     def all(self) -> "list[Node]":
-        return [self, *(found for child in self.inside for found in child.all())]
+        return [self, *(result for child in self.inside for result in child.all())]
 
     def within(self, kind: str) -> bool:
         node: Node | None = self
@@ -99,7 +99,7 @@ def test_rows_know_what_the_script_sorts_and_filters_by(nodes: list[Node]) -> No
     for table, ladder in zip(tables, wanted, strict=True):
         rows = [node for node in table.all() if node.get("data-place")]
         assert [int(row.get("data-place")) for row in rows] == list(range(len(ladder.rows)))
-        grouped = [(approach, row) for approach, found in ladder.approaches() for row in found]
+        grouped = [(approach, row) for approach, result in ladder.approaches() for row in result]
         for node, (approach, row) in zip(rows, grouped, strict=True):
             assert node.get("data-approach") == approach
             cells = [cell for cell in node.inside if cell.tag == "td"]
@@ -212,5 +212,5 @@ def test_nothing_is_wider_than_the_page_and_the_script_works(page: str, tmp_path
     (tmp_path / "both.html").write_text(f"<body><script>{listen}</script>{frames}</body>", encoding="utf-8")
     command = [CHROMIUM, *FLAGS.split(), f"--user-data-dir={tmp_path / 'profile'}", f"file://{tmp_path / 'both.html'}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    found = [json.loads(text) for text in re.findall(r"<<(\[.*?\])>>", html.unescape(done.stdout))]
-    assert sorted(found, reverse=True) == [[width, width, [], []] for width in WIDTHS]
+    result = [json.loads(text) for text in re.findall(r"<<(\[.*?\])>>", html.unescape(done.stdout))]
+    assert sorted(result, reverse=True) == [[width, width, [], []] for width in WIDTHS]

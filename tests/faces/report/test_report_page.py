@@ -146,7 +146,7 @@ def test_a_page_of_own_text_speaks_of_no_floor(inputs: ReportInputs) -> None:
     unknown = {"floor_perplexity_per_word": None, "above_floor_percent": None}
     lms = []
     for rung in inputs.of("lm"):
-        positions = [one.model_copy(update={"floor": None}) for one in rung.page.scores.positions]
+        positions = [position.model_copy(update={"floor": None}) for position in rung.page.scores.positions]
         scores = rung.page.scores.model_copy(update=unknown | {"positions": positions})
         lms.append(replace(rung, page=rung.page.model_copy(update={"scores": scores})))
     meta = Meta(size="small", seed=1, corpus="text", text="novels", parallel="text", pairs="en-de")
@@ -172,7 +172,7 @@ def test_families_that_are_rungs_with_share_their_sections(inputs: ReportInputs)
     ids = [attributes["id"] for _, attributes in Outline(page).tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert "Language models that start from others" not in page  # one table, and one drawing of curves
-    (table,) = [one for one in ladder_rows(with_rungs(inputs, "tune", [tuned])) if one.family == "lm"]
+    (table,) = [table for table in ladder_rows(with_rungs(inputs, "tune", [tuned])) if table.family == "lm"]
     assert "GPT, trained longer" in [row.title for row in table.rows]
     assert "is GPT, trained longer with 30.00" in page
     assert (
@@ -193,7 +193,7 @@ def test_rungs_of_several_families_stand_in_order_of_history(inputs: ReportInput
     assert [rung.name for rung in mixed.rungs_with("lm", LanguageModelPage)] == ["kneser_ney", "lstm", "a", "gpt", "b"]
 
 
-def test_rungs_of_one_name_are_told_apart(inputs: ReportInputs) -> None:
+def test_rungs_of_one_name_are_distinguished(inputs: ReportInputs) -> None:
     value = language_model("lstm", "LSTM, trained longer", 30.0, 3_400_000) | {"vectors": embedding("skipgram")}
     families = {"lm": list(inputs.of("lm")), "embedding": list(inputs.of("embedding")), "tune": [entry("tune", value)]}
     both = report_of(**families)

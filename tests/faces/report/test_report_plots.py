@@ -32,11 +32,11 @@ def texts(svg: str) -> list[str]:
 
 def lines(svg: str) -> dict[str, list[ElementTree.Element]]:
     """The lines of each rung."""
-    found: dict[str, list[ElementTree.Element]] = {}
+    result: dict[str, list[ElementTree.Element]] = {}
     for element in ElementTree.fromstring(svg).iter(f"{NAMESPACE}g"):
         if rung := element.get("data-rung"):
-            found.setdefault(rung, []).append(element)
-    return found
+            result.setdefault(rung, []).append(element)
+    return result
 
 
 def curves(inputs: ReportInputs) -> plots.LinePlot | None:
@@ -61,10 +61,10 @@ def test_drawings_have_a_narrow_form_in_which_all_rungs_fit(inputs: ReportInputs
     drawn = curves(inputs)
     assert drawn is not None
     for broad, narrow in ((ladder.svg, ladder.narrow), (drawn.svg, drawn.narrow)):
-        one, other = ElementTree.fromstring(broad), ElementTree.fromstring(narrow)
-        assert (one.get("class"), other.get("class")) == ("broad", "narrow")
+        item, other = ElementTree.fromstring(broad), ElementTree.fromstring(narrow)
+        assert (item.get("class"), other.get("class")) == ("broad", "narrow")
         assert float(other.get("width", "")[:-2]) == pytest.approx(72 * plots.NARROW_INCHES, abs=1)
-        assert other.get("aria-label") == one.get("aria-label")
+        assert other.get("aria-label") == item.get("aria-label")
     assert {"LSTM", "GPT", "34.10  (+9 %)"} <= set(texts(ladder.narrow))
     assert "(lower is better)" in " ".join(texts(ladder.narrow)).replace("lower is\n", "lower is ")
     assert [*lines(drawn.narrow)] == [*lines(drawn.svg)]
@@ -118,9 +118,11 @@ def test_perplexity_by_position_needs_positions_and_leaves_gaps(inputs: ReportIn
             ],
         )
 
-    assert len(list(pictures(with_positions(lambda _, found: found[:1]), "lm"))) == 1
-    impossible = [one.model_copy(update={"perplexity": None}) for one in inputs.of("lm")[0].page.scores.positions]
-    _, drawn = pictures(with_positions(lambda name, found: impossible if name == "gpt" else found), "lm")
+    assert len(list(pictures(with_positions(lambda _, result: result[:1]), "lm"))) == 1
+    impossible = [
+        position.model_copy(update={"perplexity": None}) for position in inputs.of("lm")[0].page.scores.positions
+    ]
+    _, drawn = pictures(with_positions(lambda name, result: impossible if name == "gpt" else result), "lm")
     assert set(lines(str(drawn.svg))) == {"kneser_ney", "lstm"}
 
 
@@ -186,17 +188,17 @@ def test_entity_f1_of_the_validations_is_drawn_where_it_was_taken(inputs: Report
 def test_of_many_curves_a_few_have_a_colour_and_the_rest_are_grey() -> None:
     drawn = curves(many_rungs())
     assert drawn is not None
-    found = lines(drawn.svg)
-    assert len(found) > 20
-    coloured = {rung: line for rung, (line, *_) in found.items() if "on" in str(line.get("class")).split()}
-    assert list(drawn.choice.chosen) == [rung for rung in found if rung in coloured]
+    result = lines(drawn.svg)
+    assert len(result) > 20
+    coloured = {rung: line for rung, (line, *_) in result.items() if "on" in str(line.get("class")).split()}
+    assert list(drawn.choice.chosen) == [rung for rung in result if rung in coloured]
     styles = [str(line.get("style")) for line in coloured.values()]
     assert sorted(styles) == [f"--rung: var(--series-{i})" for i in range(6)]
     hues = drawn.choice.hues
     firsts = {hues[rung]: rung for rung in reversed(coloured)}  # of each approach
     assert len(firsts) > 3
     assert [coloured[rung].get("style") for rung in firsts.values()] == [f"--rung: var(--series-{i})" for i in firsts]
-    assert all(line.get("style") is None for rung, both in found.items() for line in both if rung not in coloured)
+    assert all(line.get("style") is None for rung, both in result.items() for line in both if rung not in coloured)
     assert "var(--rung)" in drawn.svg and "#7f8103" not in drawn.svg
 
 
@@ -219,8 +221,10 @@ def test_an_approach_has_one_colour_in_every_plot() -> None:
     known = [hue_of(approach) for approach in approaches()]
     assert len(known) > 10 and None not in known
     with drawing():
-        one, two = (approach_marks(new_figure(4, 4)[0], names) for names in (["trees", "Transformer"], ["Transformer"]))
-    assert one["Transformer"] == two["Transformer"] and one["trees"] != one["Transformer"]
+        item, two = (
+            approach_marks(new_figure(4, 4)[0], names) for names in (["trees", "Transformer"], ["Transformer"])
+        )
+    assert item["Transformer"] == two["Transformer"] and item["trees"] != item["Transformer"]
     with drawing():
         strange = approach_marks(new_figure(4, 4)[0], ["n-grams", "of a plug-in", "counts"])
     assert len(set(strange.values())) == 3

@@ -37,11 +37,11 @@ def claim(name: str, trains: list[str], module: str) -> Entry[Any]:
 
 def kinds(inputs: ReportInputs) -> list[Kind]:
     [section] = sections(inputs)
-    found: list[Kind] = section.context["kinds"]
-    return found
+    result: list[Kind] = section.context["kinds"]
+    return result
 
 
-def test_a_docstring_is_taken_apart() -> None:
+def test_a_docstring_is_parsed() -> None:
     text = (
         "Counting (Markov 1913; Shannon 1948, section 3). It is fast. It sees:\n\n    p = n / N    (eq. 1)\n\n"
         "with N all words. Smoothed by Chen et al. (2000). `x` stays.\n\n    γ\n\nShape legend: B rows.\n\n    B"
@@ -60,14 +60,14 @@ def test_the_parts_of_a_model_stand_as_a_text_passes_them() -> None:
     inner: dict[str, tuple[int, ...]]
     inner = {f"body.layers.{i}.{name}.weight": (4, 4) for i in range(3) for name in ("attention", "feed")}
     inner |= {"body.norm.bias": (4,), "body.position": (2, 4)}
-    found = parts({"head.bias": (2,)} | inner | {"body.embedding.weight": (50, 4)})
-    assert [(one.name, one.shape, one.numbers, one.inside) for one in found] == [
+    result = parts({"head.bias": (2,)} | inner | {"body.embedding.weight": (50, 4)})
+    assert [(item.name, item.shape, item.numbers, item.inside) for item in result] == [
         ("embedding", "50 × 4", "200", ""), ("position", "2 × 4", "8", ""),
         ("3 × layers", "4 × 4", "96", "attention, feed"), ("norm", "4", "4", ""), ("head", "2", "2", ""),
     ]  # fmt: skip
-    assert sum(one.share for one in found) == pytest.approx(1) and found[0].share == pytest.approx(200 / 310)
+    assert sum(item.share for item in result) == pytest.approx(1) and result[0].share == pytest.approx(200 / 310)
     assert parts({}) == []
-    assert [one.name for one in parts({"counts": (9, 9), "prior": (3,)})] == ["counts", "prior"]
+    assert [part.name for part in parts({"counts": (9, 9), "prior": (3,)})] == ["counts", "prior"]
 
 
 def test_a_rung_tells_its_idea_what_changed_and_what_it_gets_wrong() -> None:
@@ -89,7 +89,7 @@ def test_a_rung_tells_its_idea_what_changed_and_what_it_gets_wrong() -> None:
     assert (second.base, second.before, second.changed) == ("RNN", "RNN", [("cell", "rnn", "lstm")])
     assert second.step.startswith("LSTM predicts 20 % better than RNN (")
     assert ("perplexity per word", "40.00") in second.figures and ("time", "10 s") in second.figures
-    assert [one.text for one in second.mistakes] == ["line 8", "line 7", "line 6"]
+    assert [mistake.text for mistake in second.mistakes] == ["line 8", "line 7", "line 6"]
     assert second.mistakes[0].loss == "8.0 nats" and second.samples[0] == (
         "the queen", " of spain reads an old book ."
     )  # fmt: skip
@@ -107,7 +107,8 @@ def test_a_changed_setting_is_shown_as_a_file_has_it() -> None:
     before = {"_target_": "x.GPT", "pretrained": False, "width": 8}
     now = before | {"pretrained": True, "width": None}
     rungs = [
-        replace(lm(*one), settings=settings) for one, settings in ((("a", 2018, 9.0), before), (("b", 2019, 8.0), now))
+        replace(lm(*item), settings=settings)
+        for item, settings in ((("a", 2018, 9.0), before), (("b", 2019, 8.0), now))
     ]
     sentence = (
         "The rung before it is A. From that rung to this one: pretrained: false → true; width: 8 → null. B predicts"
@@ -130,7 +131,7 @@ def test_a_card_has_the_equations_of_its_own_settings() -> None:
 def test_what_was_right_is_no_mistake() -> None:
     predictions = [Prediction(0, "a", "x", "x", True), Prediction(1, "b", "y", "x", False, probability=0.9)]
     [kind] = kinds(report_of(lm=[replace(lm("lstm", 1997, 40.0), predictions=predictions)]))
-    assert [tuple(one) for one in kind.rungs[0].mistakes] == [("b", "y", "x", "")]
+    assert [tuple(mistake) for mistake in kind.rungs[0].mistakes] == [("b", "y", "x", "")]
 
 
 def test_texts_say_their_direction_and_their_language() -> None:
@@ -150,14 +151,14 @@ def test_a_claim_stands_with_the_rung_that_it_is_about() -> None:
         claim("beams", ["transformer"], "translation.beam_width"),
     ]
     inputs = report_of(lm=[lm("rnn", 1990, 50.0), lm("lstm", 1997, 40.0)], claim=about)
-    claims_of = {key: [one.name for one in found] for key, found in placed_claims(inputs).items()}
+    claims_of = {key: [item.name for item in claims] for key, claims in placed_claims(inputs).items()}
     assert claims_of == {("lm", "lstm"): ["gradients"], ("lm", ""): ["agreement"]}
     [kind] = kinds(inputs)
-    assert [[one.name for one in rung.claims] for rung in kind.rungs] == [[], ["gradients"]]
-    assert [one.name for one in kind.claims] == ["agreement"]
+    assert [[item.name for item in rung.claims] for rung in kind.rungs] == [[], ["gradients"]]
+    assert [item.name for item in kind.claims] == ["agreement"]
     page = build_page(inputs)
-    for one in about:
-        assert page.count(f'id="claim-{one.name}"') == 1 and page.count(f'href="#claim-{one.name}"') == 1
+    for item in about:
+        assert page.count(f'id="claim-{item.name}"') == 1 and page.count(f'href="#claim-{item.name}"') == 1
     rungs, listed = page.index('<h2 id="rungs">'), page.index('<h2 id="claims">')
     assert rungs < page.index('id="claim-gradients"') < listed < page.index('id="claim-activations"')
     assert page.index('id="rung-lm-lstm"') < page.index("gradients holds.") < page.index('id="claim-agreement"')
@@ -177,7 +178,7 @@ def test_the_page_links_rungs_code_and_guides_and_escapes_all() -> None:
     assert '<a href="../docs/language-models.md">' in page
 
 
-def test_a_model_at_hand_is_read_and_one_elsewhere_is_not_needed(tmp_path: Path) -> None:
+def test_a_model_at_hand_is_read_and_a_remote_one_is_not_needed(tmp_path: Path) -> None:
     write(tmp_path / "reports" / "rungs" / "lm" / "lstm.json", language_model("lstm", "LSTM", 35.2, 10))
     model = tmp_path / "models" / "lm" / "lstm"
     described = {"lm": {"lstm": {"title": "LSTM"}}}

@@ -92,8 +92,8 @@ def test_translations_run_each_their_way_and_arrows_from_source_to_translation()
 
 def test_what_a_classifier_says_stands_behind_an_arrow_that_points_to_it() -> None:
     value = classifier("logistic", labels=("سلبي", "إيجابي"))
-    one = decision("الفيلم ممل", "سلبي", "إيجابي", pieces=["الفيلم", "ممل"], weights=[0.0, 1.0])
-    html = build_page(report_of(classifier=[entry("classifier", value | {"shown": [one], "mistakes": [one]})]))
+    item = decision("الفيلم ممل", "سلبي", "إيجابي", pieces=["الفيلم", "ممل"], weights=[0.0, 1.0])
+    html = build_page(report_of(classifier=[entry("classifier", value | {"shown": [item], "mistakes": [item]})]))
     assert '<div dir="rtl">الفيلم <span class="mark for-4" title="+1.00">ممل</span></div>→ <bdi dir="rtl">' in html
     assert '<th scope="row" dir="rtl">سلبي</th><td><bdi dir="rtl">إيجابي</bdi> <span' in html
 
@@ -125,8 +125,8 @@ def test_drawings_keep_texts_apart() -> None:
 
 def x_positions(svg: str, *texts: str) -> list[float]:
     """From the left, where a text begins."""
-    found = (re.search(rf'<text [^>]*x="([\d.]+)"[^>]*>{re.escape(plain(text))}</text>', svg) for text in texts)
-    return [float(one[1]) for one in found if one]
+    result = (re.search(rf'<text [^>]*x="([\d.]+)"[^>]*>{re.escape(plain(text))}</text>', svg) for text in texts)
+    return [float(item[1]) for item in result if item]
 
 
 def test_a_tree_stands_over_its_words_as_they_are_read() -> None:
@@ -134,7 +134,7 @@ def test_a_tree_stands_over_its_words_as_they_are_read() -> None:
         leaves = [Node(children=[], word=i, label=None, said="a", probability=0.9) for i in range(2)]
         root = Node(children=[0, 1], word=None, label=None, said="b", probability=0.9)
         drawn = str(draw_tree([*leaves, root], words, ["a", "b"], "tree"))
-        return [float(found) for found in re.findall(r'<text [^>]*x="([\d.]+)"[^>]*>[^<]{3,}</text>', drawn)]
+        return [float(result) for result in re.findall(r'<text [^>]*x="([\d.]+)"[^>]*>[^<]{3,}</text>', drawn)]
 
     left, right = x_of(["not", "good"]), x_of(["ليس", "جيدا"])
     assert left[0] < left[1] and right[0] > right[1]

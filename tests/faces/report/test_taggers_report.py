@@ -39,7 +39,7 @@ def page(name: str, right: list[int], **more: Any) -> TaggerPage:
 
 
 def report(*pages: TaggerPage) -> ReportInputs:
-    rungs = [Entry(one, RungMetadata(title=one.name.upper())) for one in pages]
+    rungs = [Entry(item, RungMetadata(title=item.name.upper())) for item in pages]
     nothing: dict[str, Any] = {"text": {}, "parallel": {}}
     return ReportInputs(
         meta=Meta(), families=[families()["tagger"]], rungs={"tagger": rungs}, data=nothing, tokenizers=nothing
@@ -54,9 +54,9 @@ def test_the_page_marks_mistakes_and_escapes_words() -> None:
     assert "Bayes accuracy 98.0 %" in html and "Each kind of phrase" not in html
 
 
-def cells(one: TaggerPage) -> dict[str, str]:
+def cells(tagger_page: TaggerPage) -> dict[str, str]:
     """The columns that its table has, each with what it shows."""
-    (table,) = ladder_rows(report(one))
+    (table,) = ladder_rows(report(tagger_page))
     return {column.title: cell.text for column, cell in zip(table.columns, table.rows[0].cells, strict=True)}
 
 
@@ -65,8 +65,8 @@ def test_columns_of_phrases_and_of_the_ceiling_stand_where_they_mean_something()
     titles = list(cells(plain))
     assert "entity F₁" not in titles and "Bayes" not in titles and titles[0] == "accuracy"
     bracketed = page("ner", [2, 1], bayes_accuracy=0.9, scores={"entity_f1": 0.6, "invalid_sequences": 3})
-    found = cells(bracketed)
-    assert found["entity F₁"] == "60.0 %" and found["invalid"] == "3" and found["Bayes"] == "90.00"
+    result = cells(bracketed)
+    assert result["entity F₁"] == "60.0 %" and result["invalid"] == "3" and result["Bayes"] == "90.00"
     assert loss(bracketed) == 0.25
 
 

@@ -64,9 +64,9 @@ def test_the_page_shows_precisions_widths_and_other_candidates(inputs: ReportInp
 
 
 def test_the_summary_keeps_search_errors(inputs: ReportInputs) -> None:
-    (found,) = ladder_summary(inputs)["translator"]
-    assert found["search_errors"]["share"] == 0.052632
-    assert found["by_width"][0]["errors"]["share"] == 0.4
+    (result,) = ladder_summary(inputs)["translator"]
+    assert result["search_errors"]["share"] == 0.052632
+    assert result["by_width"][0]["errors"]["share"] == 0.4
 
 
 def test_attention_as_a_file_of_its_own(inputs: ReportInputs) -> None:

@@ -74,10 +74,10 @@ def steps(model: BackoffLanguageModel, prefix: list[int], token: int, ids: np.nd
     """
     if ids is not None and len(ids) > MOST_COUNTED:
         ids = None
-    found: list[Step] = []
+    result: list[Step] = []
     for entry in model.entries(np.array(prefix), token):
-        found.append(_step(model, entry, token, found[-1].probability if found else None, ids))
-    return found
+        result.append(_step(model, entry, token, result[-1].probability if result else None, ids))
+    return result
 
 
 def _step(model: BackoffLanguageModel, entry: Entry, token: int, below: float | None, ids: np.ndarray | None) -> Step:
@@ -114,7 +114,7 @@ def _starts(ids: np.ndarray, ngram: tuple[int, ...]) -> np.ndarray:
     """Where an n-gram begins; of the empty one every place."""
     if not ngram:
         return np.arange(len(ids))
-    found = np.flatnonzero(ids[: len(ids) - len(ngram) + 1] == ngram[0])
+    starts = np.flatnonzero(ids[: len(ids) - len(ngram) + 1] == ngram[0])
     for position, word in enumerate(ngram[1:], start=1):
-        found = found[ids[found + position] == word]
-    return found
+        starts = starts[ids[starts + position] == word]
+    return starts

@@ -71,9 +71,9 @@ def _gates(model: RecurrentLM, number: int, x: torch.Tensor, h: torch.Tensor) ->
     weights = CellWeights.of(layer.rnn) if isinstance(layer, FusedLayer) else cast("LoopLayer", layer).weights()
     before = torch.cat([model.cell.first_state(h[:1])[0][number], h[:-1]])  # (T, H), h_{t−1}
     driven = weights.drive(x)  # (T, G·H)
-    found: tuple[torch.Tensor, ...]
+    results: tuple[torch.Tensor, ...]
     if config.cell == "lstm":
-        found = lstm_gates(driven, before, weights)
+        results = lstm_gates(driven, before, weights)
     else:
-        found = gru_gates(driven, before, weights, reset_after=config.reset_after)
-    return dict(zip(GATES[config.cell], found, strict=False))  # the candidate comes last
+        results = gru_gates(driven, before, weights, reset_after=config.reset_after)
+    return dict(zip(GATES[config.cell], results, strict=False))  # the candidate comes last

@@ -153,8 +153,8 @@ def _watching(layers: Sequence[GPTBlock | BERTLayer]) -> Iterator[_Kept]:
     try:
         yield kept
     finally:
-        for one in hooks:
-            one.remove()
+        for entry in hooks:
+            entry.remove()
 
 
 def _row(x: torch.Tensor) -> torch.Tensor:
@@ -171,7 +171,7 @@ def _inside(
     token: int,
     hidden: set[int],
 ) -> Inside:
-    found = []
+    results = []
     for number, layer in enumerate(layers):
         x = kept.attention_read[number]
         weights = weights_of(layer.attention, x)  # (h, T, T)
@@ -182,9 +182,9 @@ def _inside(
         left = kept.left[number]
         wrote, fed = kept.attention[number], kept.feed_forward[number]
         guess = _guess(answer(left[position]), token, hidden)
-        found.append(Layer(weights, scores, *lengths, wrote.norm(dim=-1), fed.norm(dim=-1), left.norm(dim=-1), guess))
+        results.append(Layer(weights, scores, *lengths, wrote.norm(dim=-1), fed.norm(dim=-1), left.norm(dim=-1), guess))
     embedded = kept.read[0]
-    return Inside(tokens, position, embedded.norm(dim=-1), _guess(answer(embedded[position]), token, hidden), found)
+    return Inside(tokens, position, embedded.norm(dim=-1), _guess(answer(embedded[position]), token, hidden), results)
 
 
 def _projected(

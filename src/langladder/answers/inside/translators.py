@@ -43,13 +43,13 @@ def steps(model: Translator, source: Sequence[int], target: Sequence[int]) -> li
     with scoring(model, device.type):
         ids = torch.tensor([[*source]], device=device)  # (1, S)
         state = model.encode(ids, torch.ones_like(ids, dtype=torch.bool))
-        prefix, found = [BOS], list[Step]()
+        prefix, result = [BOS], list[Step]()
         for token in (*target, EOS):
             log_probs, state, weights = model.step(torch.tensor([prefix], device=device), state)
             allowed = forbid(log_probs)[0]  # (V,)
             values, likeliest = allowed.topk(min(LIKELIEST, len(allowed) - 2))
             pairs = list(zip(likeliest.tolist(), values.double().exp().tolist(), strict=True))
             read = None if weights is None else weights[0].tolist()
-            found.append(Step(token, float(log_probs[0, token]), pairs, read))
+            result.append(Step(token, float(log_probs[0, token]), pairs, read))
             prefix.append(token)
-    return found
+    return result

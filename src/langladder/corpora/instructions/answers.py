@@ -84,7 +84,7 @@ def length(words: Words, most: int) -> float:
 def content_words() -> frozenset[str]:
     """Words of the classes of the stories, and of answers to instructions."""
     here = world()
-    drawn = [one.form(form).words for one in here.classes.values() for form in one.line.forms]
+    drawn = [noun.form(form).words for noun in here.classes.values() for form in noun.line.forms]
     derived = [column(f"{source}.{name}") for name, (_, source) in here.rules.derived.items()]
     return frozenset(SAID).union(*drawn, *derived)
 
@@ -195,6 +195,6 @@ def judge_esperanto(words: Words, right: str) -> Judgement:
     grammatical = bool(answer) and is_esperanto(answer)
     same = 0
     if grammatical and len(answer) == len(wanted):
-        same = sum(one == other for one, other in zip(answer[1:], wanted[1:], strict=True))
+        same = sum(word == other for word, other in zip(answer[1:], wanted[1:], strict=True))
     true = 1.0 if answer == wanted else 0.5 * same / (len(wanted) - 1)
     return Judgement(float(grammatical), true, float(grammatical), length(words, len(wanted)))

@@ -74,16 +74,16 @@ def demonstrations(config: InstructionsConfig, split: str, count: int) -> list[D
     if split == "unseen":
         kinds.append(REWORDED)
     drawn = set[str]()
-    found: list[Dialogue] = []
+    dialogues: list[Dialogue] = []
     with_more = [_stream(name, split, Random(rng.random()), drawn) for name in kinds]
     for _ in tracked(range(count), f"drawing {split}", unit="dialogues"):
         while with_more:
             stream = with_more.pop(0)
             if (dialogue := next(stream, None)) is not None:
                 with_more.append(stream)
-                found.append(dialogue)
+                dialogues.append(dialogue)
                 break
-    return found
+    return dialogues
 
 
 def _stream(source: str, split: str, rng: Random, drawn: set[str]) -> Iterator[Dialogue]:

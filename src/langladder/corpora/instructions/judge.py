@@ -63,7 +63,7 @@ def judgements(dialogues: Sequence[Dialogue]) -> list[Judgement]:
 
 def gold_rewards(dialogues: Sequence[Dialogue]) -> list[float]:
     """The reward of each response, in [0, 1]. Raises as `judge`."""
-    return [found.reward for found in judgements(dialogues)]
+    return [judgement.reward for judgement in judgements(dialogues)]
 
 
 def rewards_of_answers(prompts: Sequence[Dialogue], answers: Sequence[str]) -> list[float]:

@@ -104,7 +104,7 @@ def draw_claim(rng: Random) -> Request:
     key = f"{fact['relation']} {subject}"
     right = rng.choice(("yes", "no"))
     if right == "no":
-        others = [one for one in column(f"{fact['table']}.{fact['right']}") if one != answer]
+        others = [value for value in column(f"{fact['table']}.{fact['right']}") if value != answer]
         answer = others[crc32(key.encode()) % len(others)]
     claim = fact["claim"].format(given=subject, right=answer)
     return Request({"claim": claim}, {"right": [right], "among": ["yes", "no"]}, right, key)
@@ -164,7 +164,7 @@ def draw_list(rng: Random) -> Request:
 def draw_odd(rng: Random) -> Request:
     """Three nouns of a subject and one of another, in any order."""
     subject, other = rng.sample(SUBJECTS, 2)
-    of = {one: [row["singular"] for row in table("nouns") if row["subject"] == one] for one in (subject, other)}
+    of = {entry: [row["singular"] for row in table("nouns") if row["subject"] == entry] for entry in (subject, other)}
     words = [odd := rng.choice(of[other]), *rng.sample(of[subject], 3)]
     rng.shuffle(words)
     wanted = {"right": [odd], "among": words}
@@ -176,8 +176,8 @@ def draw_choice(rng: Random) -> Request:
     noun = rng.choice(table("nouns"))
     right = rng.choice(noun["acts"].split(","))
     wrong = rng.choice([row["plural"] for row in table("acts") if row["subject"] != noun["subject"]])
-    one, other = two = rng.sample([right, wrong], 2)
-    slots = {"nouns": noun["plural"], "one": one, "other": other}
+    first, other = two = rng.sample([right, wrong], 2)
+    slots = {"nouns": noun["plural"], "one": first, "other": other}
     return Request(slots, {"right": [right], "among": two}, right, f"{noun['plural']} {right} {wrong}")
 
 
@@ -188,13 +188,13 @@ def _line(rng: Random, fits: Callable[[list[str]], Found | None]) -> tuple[list[
     """A short line that fits, after the first one of a story, and what `fits` says of it."""
     while True:
         for line in world().draw(rng, 6)[1:]:
-            if len(line.words) <= SHORT and (found := fits(line.words)):
-                return line.words, found
+            if len(line.words) <= SHORT and (state := fits(line.words)):
+                return line.words, state
 
 
 def _changed(original: Sequence[str], right: Sequence[str]) -> Request:
-    one, other = " ".join(original), " ".join(right)
-    return Request({"sentence": one}, {"given": one, "right": other}, other.removesuffix(" ."), other)
+    first, other = " ".join(original), " ".join(right)
+    return Request({"sentence": first}, {"given": first, "right": other}, other.removesuffix(" ."), other)
 
 
 def draw_mood(rng: Random) -> Request:
@@ -216,10 +216,10 @@ def draw_plural(rng: Random) -> Request:
 
     def fits(words: list[str]) -> tuple[int, int] | None:
         """Where its subject is, and its verb."""
-        found = agreeing(words)
-        if found is None or found[1] != "s":
+        states = agreeing(words)
+        if states is None or states[1] != "s":
             return None
-        return next(((index, found[0]) for index in (1, 2) if words[index] in nouns()), None)
+        return next(((index, states[0]) for index in (1, 2) if words[index] in nouns()), None)
 
     line, (subject, verb) = _line(rng, fits)
     right = list(line)

@@ -58,12 +58,12 @@ class NoiseOutput(Output):
 
     def learn(self, chunk: Chunk, lr: float, state: np.ndarray) -> tuple[float, float]:
         tables = Tables(self.input, self.output, self.shift, self.config.output == "nce")
-        found: tuple[float, float] = (
+        losses: tuple[float, float] = (
             cbow_negative(chunk, tables, self.blocks, state, lr, self.mean, self.whole)
             if self.cbow
             else skipgram_negative(chunk, tables, self.blocks, state, lr)
         )
-        return found
+        return losses
 
 
 class TreeOutput(Output):
@@ -80,10 +80,10 @@ class TreeOutput(Output):
 
     def learn(self, chunk: Chunk, lr: float, state: np.ndarray) -> tuple[float, float]:  # noqa: ARG002
         """See `Output.learn`."""
-        found: tuple[float, float] = learn_tree(
+        losses: tuple[float, float] = learn_tree(
             chunk, self.input, self.output, self.tree, lr, self.config.window, self.cbow, self.mean, self.whole
         )
-        return found
+        return losses
 
 
 class SoftmaxOutput(Output):

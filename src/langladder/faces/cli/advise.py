@@ -30,9 +30,9 @@ def advise(folder: Path, as_json: bool) -> None:
         from langladder.faces.report.advice import advice, lines, nothing_measured
         from langladder.faces.report.last_run import read_data, read_last_run
 
-    found = advice(read_last_run(folder)) if (folder / "reports" / "ladder.json").is_file() else []
+    results = advice(read_last_run(folder)) if (folder / "reports" / "ladder.json").is_file() else []
     if as_json:
-        print_json([one._asdict() for one in found])
+        print_json([line._asdict() for line in results])
         return
-    for line in list(lines(found)) or [nothing_measured(read_data(folder))]:
+    for line in list(lines(results)) or [nothing_measured(read_data(folder))]:
         echo(line)

@@ -54,5 +54,7 @@ def attention(model: Path, text: str, layer: int | None, head: int | None, as_js
     if as_json:
         print_json({"tokens": names, "maps": maps})
         return
-    for one in maps:
-        print_attention(f"layer {one['layer']}, head {one['head']}", names, names, one["weights"])
+    for attention_map in maps:
+        print_attention(
+            f"layer {attention_map['layer']}, head {attention_map['head']}", names, names, attention_map["weights"]
+        )

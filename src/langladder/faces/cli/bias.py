@@ -55,11 +55,13 @@ def weat(vectors: str, damage: Damage, tests: Path, as_json: bool) -> None:
     from langladder.evaluation.bias import evaluate_weat
     from langladder.formats.vector_files import read_vectors
 
-    found = evaluate_weat(read_vectors(vectors, damage), tests)
+    results = evaluate_weat(read_vectors(vectors, damage), tests)
     if as_json:
-        print_json(found, damage)
+        print_json(results, damage)
         return
-    rows = [[test["name"], test["effect_size"], test["p_value"], f"{test['coverage']:.0%}"] for test in found["tests"]]
+    rows = [
+        [test["name"], test["effect_size"], test["p_value"], f"{test['coverage']:.0%}"] for test in results["tests"]
+    ]
     print_table(["test", "effect size", "p", "words known"], rows)
 
 
@@ -78,8 +80,8 @@ def audit(vectors: str, damage: Damage, lists: Path, weat: Path | None, componen
     Example:
       langladder bias audit vectors.bin debiaswe --weat WEAT.json
     """
-    _, found = _debias(vectors, damage, lists, weat, components)
-    print_json(found, damage) if as_json else _print(found)
+    _, report = _debias(vectors, damage, lists, weat, components)
+    print_json(report, damage) if as_json else _print(report)
 
 
 @bias.command()
@@ -116,12 +118,12 @@ def debias(
 
     chosen = format or format_of(out)
     path = claim(out, overwrite, [vectors, lists, weat], folder_of(chosen), answers=True)
-    debiased, found = _debias(vectors, damage, lists, weat, components)
+    debiased, report = _debias(vectors, damage, lists, weat, components)
     write_vectors(debiased, path, chosen)
     if as_json:
-        print_json(found | {"out": str(out), "format": chosen}, damage)
+        print_json(report | {"out": str(out), "format": chosen}, damage)
         return
-    _print(found)
+    _print(report)
     echo(f"{len(debiased):,} words × {debiased.matrix.shape[1]} → {out} ({chosen})")
 
 
@@ -135,8 +137,8 @@ def _debias(
     return debias_and_audit(read_vectors(vectors, damage), BiasLists.read(lists), weat=weat, components=components)
 
 
-def _print(found: "BiasReport") -> None:
-    before, after = found["before"], found["after"]
+def _print(report: "BiasReport") -> None:
+    before, after = report["before"], report["after"]
     figures: list[list[str | float | None]] = [
         ["mean bias of the professions", before["direct_bias"], after["direct_bias"]]
     ]

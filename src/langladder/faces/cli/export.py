@@ -169,11 +169,13 @@ def _choose(folder: Path, format: ExportFormat | None) -> ExportFormat:
     described = read_json(path)
     kind = located(path, str(described.get("_target_") if isinstance(described, dict) else None))
     kinds = _formats()
-    fitting = next((formats for one, formats in kinds.items() if issubclass(kind, one)), None)
+    fitting = next((formats for name, formats in kinds.items() if issubclass(kind, name)), None)
     if fitting is not None and "llama" in fitting and _is_llama(folder):
         fitting = ["llama"]
     if fitting is None:
-        there = "; ".join(f"{one.__name__} can be exported to {' or '.join(formats)}" for one, formats in kinds.items())
+        there = "; ".join(
+            f"{name.__name__} can be exported to {' or '.join(formats)}" for name, formats in kinds.items()
+        )
         raise InputError(
             f"{folder}: no other format supports a {kind.__name__}; its weights are in model.safetensors, which the "
             f"library safetensors reads ({there})"

@@ -46,14 +46,14 @@ def evaluate(
     if out is not None and out.suffix not in TABLES:
         raise InputError(f"{out}: the file name must end in {' or '.join(TABLES)}")
     path = None if out is None else claim(out, overwrite, [model, file])
-    found = evaluate_file(model, file, request)
+    page = evaluate_file(model, file, request)
     if path is not None:
-        write_predictions(path, found.table)
-        note(f"{len(found.table):,} rows → {out}")
+        write_predictions(path, page.table)
+        note(f"{len(page.table):,} rows → {out}")
     if as_json:
-        print_json({"model": str(model), "file": str(file), "kind": found.kind, "figures": found.figures})
+        print_json({"model": str(model), "file": str(file), "kind": page.kind, "figures": page.figures})
     else:
-        print_table(["figure", "value"], list(found.figures.items()))
+        print_table(["figure", "value"], list(page.figures.items()))
 
 
 @click.command(short_help="Compare two models item by item, with a significance test.")
@@ -99,11 +99,11 @@ def errors(first: str, second: str, show: int, as_json: bool) -> None:
     means = ", ".join(f"{name} {mean:.4f}" for name, mean in zip("AB", compared.means, strict=True))
     echo(f"{compared.measure}: {means}; {compared.test}: p = {compared.p:.4g}, {_verdict(compared)}")
     for better, title in enumerate(("where A is better", "where B is better")):
-        rows = [one for one in compared.differences if one.better == better][:show]
+        rows = [difference for difference in compared.differences if difference.better == better][:show]
         if by_loss:
             print_table(
                 ["text", "A: loss", "B: loss"],
-                [(_cut(one.first.text), one.first.loss, one.second.loss) for one in rows],
+                [(_cut(row.first.text), row.first.loss, row.second.loss) for row in rows],
                 title=title,
             )
         else:
@@ -143,7 +143,7 @@ def _verdict(compared: "Compared") -> str:
 
     if compared.p <= LEVEL:
         return "a significant difference"
-    items = len({one.first.item for one in compared.differences})
+    items = len({difference.first.item for difference in compared.differences})
     few = f": they differ on {items} items, too few for one" if 0.5 ** (items - 1) > LEVEL else ""
     return f"no significant difference{few}"
 
@@ -153,14 +153,14 @@ def _cut(text: str) -> str:
 
 
 def _as_dict(compared: "Compared", show: int) -> dict[str, object]:
-    found = compared._asdict()
-    found["differences"] = [
-        {"better": "AB"[one.better], "A": _row(one.first), "B": _row(one.second)}
+    content = compared._asdict()
+    content["differences"] = [
+        {"better": "AB"[pair.better], "A": _row(pair.first), "B": _row(pair.second)}
         for better in (0, 1)
-        for one in [one for one in compared.differences if one.better == better][:show]
+        for pair in [difference for difference in compared.differences if difference.better == better][:show]
     ]
-    return found
+    return content
 
 
-def _row(one: "Prediction") -> dict[str, object]:
-    return {key: value for key, value in one._asdict().items() if value not in (None, "")}
+def _row(prediction: "Prediction") -> dict[str, object]:
+    return {key: value for key, value in prediction._asdict().items() if value not in (None, "")}

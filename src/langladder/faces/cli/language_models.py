@@ -51,16 +51,16 @@ def score(words: tuple[str, ...], file: str | None, show_tokens: bool, as_json: 
     from langladder.answers.loading import read_model
     from langladder.answers.score import score_sentences
 
-    found = {}
+    scores = {}
     for folder in folders:
         loaded = read_model(folder)
         note_reading(folder, sentences)
-        found[str(folder)] = score_sentences(loaded, sentences)
+        scores[str(folder)] = score_sentences(loaded, sentences)
     if as_json:
-        models = [{"model": model, "sentences": ranked} for model, ranked in found.items()]
+        models = [{"model": model, "sentences": ranked} for model, ranked in scores.items()]
         print_json({"unit": "bits", "models": models})
         return
-    for model, ranked in found.items():
+    for model, ranked in scores.items():
         rows: list[list[Cell]] = []
         for scored in ranked:
             tokens = [f"{token['token'] or '␣'} {_bits(token['bits'])}" for token in scored["tokens"]]
@@ -116,16 +116,16 @@ def perplexity(words: tuple[str, ...], as_json: bool) -> None:
     models = [read_model(folder) for folder in folders]
     for file in files:
         for folder, loaded in zip(folders, models, strict=True):
-            found, normalised, _ = score_file(loaded, Path(file))
+            bits, normalised, _ = score_file(loaded, Path(file))
             note(normalised)
             figures = [
-                found.perplexity_per_word,
-                found.bits_per_character,
-                found.bits_per_byte,
-                found.perplexity_per_token,
+                bits.perplexity_per_word,
+                bits.bits_per_character,
+                bits.bits_per_byte,
+                bits.perplexity_per_token,
             ]
-            units.append(found.word_unit)
-            rows.append([file, str(folder), *map(finite, figures), found.tokens, round(found.unknown_rate, 4)])
+            units.append(bits.word_unit)
+            rows.append([file, str(folder), *map(finite, figures), bits.tokens, round(bits.unknown_rate, 4)])
     if as_json:
         print_json(
             [dict(zip(COLUMNS, row, strict=True)) | {"word": unit} for row, unit in zip(rows, units, strict=True)]
@@ -161,30 +161,36 @@ def generate(models: tuple[Path, ...], prompts: tuple[str, ...], request: Genera
 
     config, samples = request.sampling(), request.samples
     repeated = [prompt for prompt in prompts for _ in range(samples)]
-    drafted, found = {}, {}
+    drafted, results = {}, {}
     for folder, loaded in zip(models, read_models(models), strict=True):
         note_reading(folder, prompts)
         drafted[loaded.name] = counts = Speculation()
-        found[loaded.name] = generated(
+        results[loaded.name] = generated(
             loaded, repeated, config, draft=request.draft, lookahead=request.lookahead, counts=counts
         )
     if as_json:
         texts = [
-            {"model": name, "prompt": prompt, "text": one.text}
-            for name, continued in found.items()
-            for prompt, one in zip(repeated, continued, strict=True)
+            {"model": name, "prompt": prompt, "text": text.text}
+            for name, continued in results.items()
+            for prompt, text in zip(repeated, continued, strict=True)
         ]
         others = {"logit_bias", "presence_penalty", "frequency_penalty"}  # no options of this command
         answer = {"settings": config.model_dump(mode="json", exclude=others), "texts": texts}
-        print_json(answer | ({"draft": {name: asdict(one) for name, one in drafted.items()}} if request.draft else {}))
+        print_json(
+            answer
+            | ({"draft": {name: asdict(speculation) for name, speculation in drafted.items()}} if request.draft else {})
+        )
         return
     for number, prompt in enumerate(prompts):
         part = slice(number * samples, (number + 1) * samples)
-        rows = [[name, one.text] for name, continued in found.items() for one in continued[part]]
+        rows = [[name, continuation.text] for name, continued in results.items() for continuation in continued[part]]
         print_table(["model", "text"], rows, title=f"“{prompt}” …" if prompt else "from the beginning of a line")
-    for name, one in drafted.items() if request.draft else ():
-        share = one.accepted / max(1, one.proposed)
-        echo(f"{name}: {one.tokens / max(1, one.steps):.2f} tokens per step, {share:.0%} of the draft accepted")
+    for name, speculation in drafted.items() if request.draft else ():
+        share = speculation.accepted / max(1, speculation.proposed)
+        echo(
+            f"{name}: {speculation.tokens / max(1, speculation.steps):.2f} tokens per step, "
+            f"{share:.0%} of the draft accepted"
+        )
 
 
 @click.command(short_help="Ask a language model in words, with no, one or several examples.")
@@ -260,13 +266,13 @@ def prompt(
 def _print_options(loaded: "LoadedModel", text: str, request: OptionsRequest, as_json: bool) -> None:
     from langladder.answers.score import rank_options
 
-    found = rank_options(loaded, text, request)
+    results = rank_options(loaded, text, request)
     if as_json:
-        print_json({"model": loaded.name, "text": text, "options": found})
+        print_json({"model": loaded.name, "text": text, "options": results})
         return
     names = {"option": "option", "log_prob": "log P", "per_token": "per token", "share": "share"}
     names |= {"calibrated": "calibrated"} if request.calibrate is not None else {}
-    cells: list[dict[str, Any]] = [{**row} for row in found]
+    cells: list[dict[str, Any]] = [{**row} for row in results]
     print_table(list(names.values()), [[row[name] for name in names] for row in cells], title=text)
 
 
@@ -280,12 +286,12 @@ def _do_task(loaded: "LoadedModel", settings: "PromptTask", show: int, seed: int
     prompter = Prompter(loaded.model, loaded.tokenizer, settings)
     rows: list[list[Any]] = []
     for number in settings.shots:
-        found = prompter.measure(chosen, orders, number)
-        accuracies = {scoring: float(right.mean()) for scoring, right in found.right.items()}
+        result = prompter.measure(chosen, orders, number)
+        accuracies = {scoring: float(right.mean()) for scoring, right in result.right.items()}
         rows.append(
-            [number, found.used, *accuracies.values(), crossed_share_interval(found.right[settings.scorings[0]])]
+            [number, result.used, *accuracies.values(), crossed_share_interval(result.right[settings.scorings[0]])]
         )
-    examples = [_example(prompter, one, orders[0][: settings.shots[-1]]) for one in chosen[:show]]
+    examples = [_example(prompter, item, orders[0][: settings.shots[-1]]) for item in chosen[:show]]
     columns = ["examples", "in the prompt", *settings.scorings, f"95 % of {settings.scorings[0]}"]
     if as_json:
         table = [dict(zip(columns, row, strict=True)) for row in rows]
@@ -294,10 +300,10 @@ def _do_task(loaded: "LoadedModel", settings: "PromptTask", show: int, seed: int
         return
     title = f"{loaded.name}: {len(chosen)} items, chance {chance(chosen):.3f}"
     print_table(columns, [[*row[:-1], interval(row[-1])] for row in rows], title=title)
-    for one in examples:
-        echo(one["prompt"])
+    for example in examples:
+        echo(example["prompt"])
         print_table(
-            ["option", "", settings.scorings[0]], [[o["option"], o["right"], o["score"]] for o in one["options"]]
+            ["option", "", settings.scorings[0]], [[o["option"], o["right"], o["score"]] for o in example["options"]]
         )
 
 
@@ -307,7 +313,7 @@ def _example(prompter: "Prompter", item: "Item", examples: "Sequence[Item]") -> 
 
     scores = prompter.scores([item], examples)
     figures = next(iter(scores.values()))[0].tolist() if scores else [float("nan")] * len(item.options)
-    ranked = sorted(zip(item.options, figures, range(len(figures)), strict=True), key=lambda one: -one[1])
+    ranked = sorted(zip(item.options, figures, range(len(figures)), strict=True), key=lambda option: -option[1])
     choices = [
         {"option": option, "right": "right" if index == item.right else "", "score": finite(value)}
         for option, value, index in ranked
@@ -367,12 +373,12 @@ def chat(models: tuple[Path, ...], turns: tuple[str, ...], request: ChatRequest,
 def _replies(conversations: "dict[str, Conversation]", turn: str) -> dict[str, str]:
     """Print each model's answer; stderr says which turns no longer fit into its prompt."""
     replies = {}
-    for name, one in conversations.items():
-        reply = one.say(turn.strip())
+    for name, conversation in conversations.items():
+        reply = conversation.say(turn.strip())
         replies[name] = reply.text
         if reply.left_out:
             turns = "the oldest turn was" if reply.left_out == 1 else f"the {reply.left_out} oldest turns were"
-            why = f"its context of {one.assistant.model.context:,} tokens has no room for more"
+            why = f"its context of {conversation.assistant.model.context:,} tokens has no room for more"
             echo(f"{name}: {turns} left out of the prompt: {why}", err=True)
     return replies
 

@@ -97,12 +97,12 @@ def new(folder: Path, data: Path | None, kind: str | None, update: bool) -> None
         raise InputError(f"--kind {kind} describes --data; also give --data FILE")
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise InputError(f"{folder}: exists already and is not empty; choose a new folder (nothing was written)")
-    found = None if data is None else recognised(data, kind, [*KINDS])
-    for line in make(folder, parts, data, found):
+    recognised_kind = None if data is None else recognised(data, kind, [*KINDS])
+    for line in make(folder, parts, data, recognised_kind):
         echo(line)
 
 
-def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> Iterator[str]:
+def make(folder: Path, parts: Path, data: Path | None, recognised_kind: Found | None) -> Iterator[str]:
     """Write a project; print what is in it, and the next commands.
 
     Args:
@@ -112,7 +112,7 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
     from langladder.families import families
     from langladder.text.clean.statistics import SMALL
 
-    kind = KINDS[found.kind] if found else KINDS["labels"]
+    kind = KINDS[recognised_kind.kind] if recognised_kind else KINDS["labels"]
     text = (parts / "params.yaml").read_text(encoding="utf-8")
     path = f"input/{kind.side}"
     if data is not None:
@@ -120,8 +120,8 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
         copy(data, folder / path)
     for side in sorted(set(re.findall(r"(?m)^  \w+: input/(\w+)", text))):
         write_text(folder / "input" / side / ".gitkeep", "")
-    small = SMALL_TEXT if found and data and found.kind == "text" and is_small(data, SMALL) else {}
-    values = params_text(text, kind, path, found.settings, small) if found else _headed(text)
+    small = SMALL_TEXT if recognised_kind and data and recognised_kind.kind == "text" and is_small(data, SMALL) else {}
+    values = params_text(text, kind, path, recognised_kind.settings, small) if recognised_kind else _headed(text)
     write_text(folder / "params.yaml", values)
     _write_version(folder, parts)
     family, base = kind.example
@@ -136,11 +136,11 @@ def make(folder: Path, parts: Path, data: Path | None, found: Found | None) -> I
     git = _git(folder)
     write_text(folder / ".dvc" / "config", _dvc_config(git))
     write_text(folder / ".dvc" / ".gitignore", "/config.local\n/tmp\n/cache\n/mlflow.lock\n")
-    if found and data is not None:
-        columns = ", ".join(f"{key}: {value!r}" for key, value in found.settings.items())
-        yield f"{data}: read as {found.kind}{columns and f' ({columns})'}; change this in params.yaml"
-        if found.note:
-            yield f"{data}: {found.note}"
+    if recognised_kind and data is not None:
+        columns = ", ".join(f"{key}: {value!r}" for key, value in recognised_kind.settings.items())
+        yield f"{data}: read as {recognised_kind.kind}{columns and f' ({columns})'}; change this in params.yaml"
+        if recognised_kind.note:
+            yield f"{data}: {recognised_kind.note}"
         if small:
             changed = yaml.safe_dump(small, default_flow_style=True, sort_keys=False, width=10**6).strip()[1:-1]
             yield f"{data}: at most {SMALL // 1000} kB of text, so params.yaml has {changed} (docs/small-languages.md)"
@@ -212,8 +212,8 @@ def stages_text(text: str) -> str:
     Raises:
         InputError: the installed dvc.yaml is not what this expects.
     """
-    found = f"# The stages of langladder {_version()}. `langladder new --update .` rewrites this file.\n"
-    found += text[text.index("metrics:") :]
+    result = f"# The stages of langladder {_version()}. `langladder new --update .` rewrites this file.\n"
+    result += text[text.index("metrics:") :]
     for old, new in (
         (
             "deps: [conf, params.yaml, pipeline, src/claims, src/langladder, src/microworld, ",
@@ -222,10 +222,10 @@ def stages_text(text: str) -> str:
         ("scenes: conf/scenes", "scenes: requirements.txt # needs no input files"),
         ("speech: conf/speech", "speech: requirements.txt"),
     ):
-        if found.count(old) != 1:
+        if result.count(old) != 1:
             raise InputError(f"langladder new: the installed dvc.yaml has no {old!r}: install langladder again")
-        found = found.replace(old, new)
-    return found
+        result = result.replace(old, new)
+    return result
 
 
 def params_text(text: str, kind: Kind, path: str, settings: Mapping[str, object], changes: Mapping[str, object]) -> str:
@@ -258,19 +258,19 @@ def _headed(text: str) -> str:
 def _replaced(text: str, key: str, value: object) -> str:
     """YAML with a new value for a top-level key, in block style as DVC writes it; the comment stays."""
     block = re.compile(rf"(?m)^{key}:(?P<value>[^#\n]*)(?P<comment>#.*)?\n(?:(?:- |  ).*\n)*")
-    found = block.search(text)
-    if found is None:
+    match = block.search(text)
+    if match is None:
         raise InputError(f"langladder new: the installed params.yaml has no {key}: install langladder again")
     inline = value if isinstance(value, str) else ("" if value else json.dumps(value))
-    comment = f"{' ' * max(1, 22 - len(f'{key}: {inline}'))} {found['comment']}" if found["comment"] else ""
+    comment = f"{' ' * max(1, 22 - len(f'{key}: {inline}'))} {match['comment']}" if match["comment"] else ""
     lines = [f"{key}: {inline}".rstrip() + comment, *_block(value)]
-    return text[: found.start()] + "\n".join(lines) + "\n" + text[found.end() :]
+    return text[: match.start()] + "\n".join(lines) + "\n" + text[match.end() :]
 
 
 def _block(value: object, depth: int = 1) -> Iterator[str]:
     """Lines of YAML below a key."""
     if isinstance(value, Sequence) and not isinstance(value, str):
-        yield from (f"- {one}" for one in value)
+        yield from (f"- {entry}" for entry in value)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             nested = isinstance(inner, Mapping)

@@ -76,10 +76,10 @@ def _declared(field: FieldInfo) -> dict[str, Any]:
     if isinstance(kinds[0], str):
         return shared | {"type": click.Choice(kinds)}
     limits: dict[str, Any] = {}
-    for one in field.metadata:
+    for option in field.metadata:
         for bound, side in (("ge", "min"), ("gt", "min"), ("le", "max"), ("lt", "max")):
-            if hasattr(one, bound):
-                limits |= {side: getattr(one, bound), f"{side}_open": bound in ("gt", "lt")}
+            if hasattr(option, bound):
+                limits |= {side: getattr(option, bound), f"{side}_open": bound in ("gt", "lt")}
     types: dict[Any, click.ParamType[Any]] = {int: click.IntRange(**limits), float: Number(**limits), Path: FOLDER}
     return shared | {"type": types.get(kinds[0])}
 

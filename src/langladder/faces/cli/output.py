@@ -45,8 +45,8 @@ def note_reading(model: Path, texts: Sequence[str]) -> None:
     """Print that some texts were normalised, and which words a model has not met: its answer says little about them."""
     from langladder.answers.unknown import reading_notes
 
-    for one in reading_notes(model, texts):
-        note(one)
+    for entry in reading_notes(model, texts):
+        note(entry)
 
 
 def print_json(value: object, damage: Damage | None = None) -> None:
@@ -58,7 +58,7 @@ def print_json(value: object, damage: Damage | None = None) -> None:
         value = {**value, "skipped": damage.report()}
     text = as_text(value)
     if sys.stdout.isatty():
-        text = CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     click.echo(text)
 
 

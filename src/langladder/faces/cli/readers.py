@@ -70,7 +70,7 @@ def classify(model: Path, texts: tuple[str, ...], request: ClassifyRequest, as_j
     noted: set[str | None] = {None}
     for first in range(0, len(examples), TEXTS):
         part = classified(classifier, examples[first : first + TEXTS], request)
-        for reading in {one.note for one in part} - noted:
+        for reading in {entry.note for entry in part} - noted:
             note(reading)
             noted.add(reading)
         if as_json:
@@ -78,7 +78,7 @@ def classify(model: Path, texts: tuple[str, ...], request: ClassifyRequest, as_j
         else:
             _print_labels(part, legend=first == 0)
     if as_json:
-        print_json({"labels": classifier.labels, "texts": [one.as_dict() for one in answers]})
+        print_json({"labels": classifier.labels, "texts": [entry.as_dict() for entry in answers]})
 
 
 def _classify_typed(model: Path, classifier: "Classifier", request: ClassifyRequest, as_json: bool) -> None:
@@ -90,35 +90,35 @@ def _classify_typed(model: Path, classifier: "Classifier", request: ClassifyRequ
         if not line.strip():
             continue
         try:
-            found = classified(classifier, [example_of(classifier, line)], request)
+            result = classified(classifier, [example_of(classifier, line)], request)
         except InputError as error:
             echo(f"Error: {error}", err=True)
             continue
-        note(found[0].note)
+        note(result[0].note)
         note_reading(model, [line])
-        print_json(found[0].as_dict()) if as_json else _print_labels(found, legend=legend)
+        print_json(result[0].as_dict()) if as_json else _print_labels(result, legend=legend)
         legend = False
 
 
 def _print_labels(answers: "Sequence[Classification]", *, legend: bool) -> None:
-    if any(one.explained is not None for one in answers):
+    if any(entry.explained is not None for entry in answers):
         if legend:
             click.echo(legend_line())
-        for one in answers:
-            click.echo(explanation(one) if one.explained is not None else "")
+        for entry in answers:
+            click.echo(explanation(entry) if entry.explained is not None else "")
     elif not sys.stdout.isatty():
-        for one in answers:
-            echo("\t".join([*(f"{label}\t{p:.4f}" for label, p in one.top), one.line]))
+        for entry in answers:
+            echo("\t".join([*(f"{label}\t{p:.4f}" for label, p in entry.top), entry.line]))
     else:
-        most = max((len(one.top) for one in answers), default=0)
+        most = max((len(entry.top) for entry in answers), default=0)
         columns = ["label", "p", *(name for index in range(2, most + 1) for name in (f"{index}.", "p")), "text"]
         rows = [
             [
-                *(cell for found in one.top for cell in found),
-                *[""] * 2 * (most - len(one.top)),
-                one.line.replace("\t", " ‖ "),
+                *(cell for result in entry.top for cell in result),
+                *[""] * 2 * (most - len(entry.top)),
+                entry.line.replace("\t", " ‖ "),
             ]
-            for one in answers
+            for entry in answers
         ]
         print_table(columns, rows)
 
@@ -183,7 +183,7 @@ def _nodes(nodes: "Sequence[Node]", words: Sequence[str]) -> Iterator[str]:
         node = nodes[index]
         text = f"{node.said} {node.probability:.2f}  {' '.join(words[w] for w in covered[index])}"
         yield "  " * (depth + 1) + printable(text)
-        waiting += [(child, depth + 1) for child in sorted(node.children, key=lambda one: -covered[one][0])]
+        waiting += [(child, depth + 1) for child in sorted(node.children, key=lambda child: -covered[child][0])]
 
 
 @click.command(short_help="Tag the words of sentences, of a file, or of lines from a pipe.")
@@ -232,13 +232,15 @@ def tag(model: Path, texts: tuple[str, ...], request: TagRequest, as_json: bool)
 
 def _print_tags(model: "Tagger", answers: "Sequence[TaggedLine]") -> None:
     colours = {name: TAG_COLOURS[index % len(TAG_COLOURS)] for index, name in enumerate(model.tags)}
-    for one in answers:
+    for entry in answers:
         # click removes the colours in a pipe or file
         plain = printable if sys.stdout.isatty() else str
-        tagged = zip(one.words, one.tags, strict=True)
+        tagged = zip(entry.words, entry.tags, strict=True)
         click.echo(" ".join(f"{plain(word)}/{click.style(plain(name), fg=colours[name])}" for word, name in tagged))
-        if one.words and one.probabilities and one.second and one.second_probabilities:
-            rows = list(zip(one.words, one.tags, one.probabilities, one.second, one.second_probabilities, strict=True))
+        if entry.words and entry.probabilities and entry.second and entry.second_probabilities:
+            rows = list(
+                zip(entry.words, entry.tags, entry.probabilities, entry.second, entry.second_probabilities, strict=True)
+            )
             print_table(["word", "tag", "p", "second best", "p"], rows)
 
 
@@ -290,38 +292,40 @@ def _print_answers(reader: "Reader", context: str, lines: Sequence[str], request
     from langladder.answers.answer import answer as answered
     from langladder.text.labelled.questions import Question
 
-    found = answered(reader, [Question(context, line.strip(), (), tuple(request.options)) for line in lines], request)
+    answers = answered(reader, [Question(context, line.strip(), (), tuple(request.options)) for line in lines], request)
     if as_json:
         questions = [
-            {"question": line, "answers": [_as_dict(one) for one in some]}
-            for line, some in zip(lines, found, strict=True)
+            {"question": line, "answers": [_as_dict(entry) for entry in some]}
+            for line, some in zip(lines, answers, strict=True)
         ]
         print_json({"context": context, "questions": questions})
         return
-    for line, some in zip(lines, found, strict=True):
+    for line, some in zip(lines, answers, strict=True):
         if not some:
             click.echo("")
             continue
         if not sys.stdout.isatty():
-            for one in some:
-                echo(f"{one.text}\t{one.start if one.start >= 0 else ''}\t{one.score:.4f}\t{line}")
+            for entry in some:
+                echo(f"{entry.text}\t{entry.start if entry.start >= 0 else ''}\t{entry.score:.4f}\t{line}")
             continue
         echo(line)
         click.echo(_in_context(context, some[0]))
-        print_table(["answer", "score", "p"], [(one.text or "no answer", one.score, one.probability) for one in some])
+        print_table(
+            ["answer", "score", "p"], [(entry.text or "no answer", entry.score, entry.probability) for entry in some]
+        )
 
 
-def _in_context(context: str, found: "Found") -> str:
-    if found.start < 0:
+def _in_context(context: str, result: "Found") -> str:
+    if result.start < 0:
         return printable(context)
-    end = found.start + len(found.text)
-    span = click.style(printable(found.text), fg="green", bold=True)
-    return printable(context[: found.start]) + span + printable(context[end:])
+    end = result.start + len(result.text)
+    span = click.style(printable(result.text), fg="green", bold=True)
+    return printable(context[: result.start]) + span + printable(context[end:])
 
 
-def _as_dict(found: "Found") -> dict[str, object]:
+def _as_dict(result: "Found") -> dict[str, object]:
     """As JSON; `start` is null if the answer is not a span."""
-    return found._asdict() | {"start": found.start if found.start >= 0 else None}
+    return result._asdict() | {"start": result.start if result.start >= 0 else None}
 
 
 @click.command(short_help="Fill the gaps (<mask>) of sentences, of a file, or of lines from a pipe.")
@@ -349,10 +353,14 @@ def fill(model: Path, texts: tuple[str, ...], request: FillRequest, as_json: boo
     for line in lines:
         gaps = filled(encoder, line, request) if line.strip() else []
         if as_json:
-            answers.append({"sentence": line, "gaps": [[one._asdict() for one in gap] for gap in gaps]})
+            answers.append({"sentence": line, "gaps": [[filling._asdict() for filling in gap] for gap in gaps]})
             continue
         echo(line)
-        rows = [(index, one.text, f"{one.probability:.3f}") for index, gap in enumerate(gaps, start=1) for one in gap]
+        rows = [
+            (index, filling.text, f"{filling.probability:.3f}")
+            for index, gap in enumerate(gaps, start=1)
+            for filling in gap
+        ]
         print_table(["gap", "word", "p"], rows)
     note_reading(model, lines)
     if as_json:

@@ -64,10 +64,10 @@ def recognised(data: Path, kind: str | None, kinds: Sequence[str]) -> Found:
     splits = _splits(data, files) if data.is_dir() else {}
     if kind is None:
         flat = not data.is_dir() or (bool(splits) and all(file.parent == data for file in files))
-        found = "pairs" if _aligned(files) else _kind_of_all(files, may_be_labels=not flat)
-        if found is None:
+        result = "pairs" if _aligned(files) else _kind_of_all(files, may_be_labels=not flat)
+        if result is None:
             raise InputError(f"{data}: cannot tell what kind of data this is; give --kind {' | '.join(kinds)}")
-        kind = found
+        kind = result
     settings: dict[str, object] = {"files": splits} if splits else {}
     if files and kind == "labels":
         settings |= _columns_of_labels(files[0])
@@ -138,7 +138,7 @@ def _splits(folder: Path, files: Sequence[Path]) -> dict[str, str]:
     own, words = defaultdict[str, set[Path]](set), defaultdict[str, set[str]](set)
     for file in files:
         parts = re.findall(r"[^\W\d_]+", file.relative_to(folder).as_posix())
-        named = {(split, one) for one in parts for split, names in SPLIT_NAMES.items() if one.casefold() in names}
+        named = {(split, part) for part in parts for split, names in SPLIT_NAMES.items() if part.casefold() in names}
         if len({split for split, _ in named}) != 1:
             return {}
         for split, word in named:
@@ -146,8 +146,8 @@ def _splits(folder: Path, files: Sequence[Path]) -> dict[str, str]:
             words[split].add(word)
     if "train" not in own or len(own) == 1:
         return {}
-    found = {split: _glob(folder, own[split], words[split]) for split in SPLIT_NAMES if split in own}
-    return {split: glob for split, glob in found.items() if glob} if all(found.values()) else {}
+    results = {split: _glob(folder, own[split], words[split]) for split in SPLIT_NAMES if split in own}
+    return {split: glob for split, glob in results.items() if glob} if all(results.values()) else {}
 
 
 def _glob(folder: Path, files: set[Path], words: Iterable[str]) -> str | None:
@@ -315,7 +315,7 @@ def _delimiter(data: Path, of: str) -> str:
 
     first = next((line for line in _lines(data) if line.strip()), "")
     usual = "," if of == "csv" else "\t"
-    return max(DELIMITERS, key=lambda one: (first.count(one), one == usual))
+    return max(DELIMITERS, key=lambda delimiter: (first.count(delimiter), delimiter == usual))
 
 
 def _lines(data: Path) -> Iterator[str]:

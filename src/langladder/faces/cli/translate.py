@@ -76,8 +76,8 @@ def translate(
         _converse([model, *others], models, request, as_json)
         return
     lines = list(sentences) if sentences else _read(file)
-    for one in (model, *others):
-        note_reading(one, lines)
+    for language_model in (model, *others):
+        note_reading(language_model, lines)
     if progress is None:
         progress = not sentences and sys.stderr.isatty() and (out is not None or not sys.stdout.isatty())
     answers = _answers(models, request, lines, progress)
@@ -163,15 +163,15 @@ def _print(answer: "SentenceTranslations", plain: bool) -> None:
         echo(answer.best)
         return
     rows: list[list[Cell]] = [
-        [found.model if index == 0 else "", candidate.text, candidate.score, candidate.log_prob]
-        for found in answer.found
-        for index, candidate in enumerate(found.candidates)
+        [result.model if index == 0 else "", candidate.text, candidate.score, candidate.log_prob]
+        for result in answer.found
+        for index, candidate in enumerate(result.candidates)
     ]
     print_table(["model", "translation", "score", "log P"], rows, title=answer.source or " ")
-    for found in answer.found:
-        best = found.candidates[0] if found.candidates else None
+    for result in answer.found:
+        best = result.candidates[0] if result.candidates else None
         if best is not None and best.attention is not None:
-            print_attention(found.model, best.source_tokens, best.output_tokens, best.attention)
+            print_attention(result.model, best.source_tokens, best.output_tokens, best.attention)
 
 
 def _draw_attention(loaded: "LoadedTranslator", line: str, request: TranslateRequest, path: Path) -> None:
@@ -187,10 +187,10 @@ def _draw_attention(loaded: "LoadedTranslator", line: str, request: TranslateReq
         from langladder.faces.report.translators import attention_plot
     from langladder.ground.artefacts import write_text
 
-    (found,) = translated(loaded, [line], request.search(), attention=True)
-    if not found.candidates:
+    (result,) = translated(loaded, [line], request.search(), attention=True)
+    if not result.candidates:
         raise InputError("--attention-svg: the sentence is empty")
-    best = found.candidates[0]
+    best = result.candidates[0]
     example = Translation(
         source=line,
         reference="",
@@ -199,7 +199,7 @@ def _draw_attention(loaded: "LoadedTranslator", line: str, request: TranslateReq
         output_tokens=best.output_tokens,
         attention=best.attention,
     )
-    svg = attention_plot(example, "attention", found.model, standalone=True)
+    svg = attention_plot(example, "attention", result.model, standalone=True)
     assert svg is not None  # `found` has weights
     write_text(path, svg)
 

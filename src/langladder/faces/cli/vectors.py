@@ -51,12 +51,12 @@ def neighbours(vectors: str, damage: Damage, words: tuple[str, ...], request: Ne
 
     known = read_vectors(vectors, damage)
     _note_words(known, words)
-    found = {word: nearest(known, word, request.count, request.measure) for word in words}
+    neighbours_of = {word: nearest(known, word, request.count, request.measure) for word in words}
     if as_json:
-        answers = [{"word": word, "nearest": near} for word, near in found.items()]
+        answers = [{"word": word, "nearest": near} for word, near in neighbours_of.items()]
         print_json({"measure": request.measure, "neighbours": answers}, damage)
         return
-    for word, near in found.items():
+    for word, near in neighbours_of.items():
         rows: list[list[Cell]] = [[index, other["word"], other["score"]] for index, other in enumerate(near, start=1)]
         print_table(["", f"nearest to {word}", MEASURES[request.measure]], rows)
 
@@ -104,12 +104,12 @@ def _evaluate_analogies(
     from langladder.evaluation.analogy import evaluate_analogies
 
     questions = _file_of(vectors, path, "an analogy needs three words, A B C, or one file of questions")
-    found = evaluate_analogies(vectors, questions, restrict_vocabulary=restrict, method=method)
+    result = evaluate_analogies(vectors, questions, restrict_vocabulary=restrict, method=method)
     if as_json:
-        print_json(found.model_dump(mode="json", exclude={"cosmul"}), damage)
+        print_json(result.model_dump(mode="json", exclude={"cosmul"}), damage)
         return
-    totals = {"all": found.overall, "semantic": found.semantic, "syntactic": found.syntactic}
-    named = [(section.name, section) for section in found.sections]
+    totals = {"all": result.overall, "semantic": result.semantic, "syntactic": result.syntactic}
+    named = [(section.name, section) for section in result.sections]
     figures = [*named, *((name, figure) for name, figure in totals.items() if figure)]
     print_table(
         ["section", "right", "95 % interval", "answered", "questions"],
@@ -146,13 +146,13 @@ def similarity(vectors: str, damage: Damage, words: tuple[str, ...], request: Si
     from langladder.evaluation.similarity import evaluate_similarity
 
     pairs = _file_of(known, words[0], "give two words to compare, or one file of pairs `word word score`")
-    found = evaluate_similarity(known, pairs, measure=request.measure)
+    result = evaluate_similarity(known, pairs, measure=request.measure)
     if as_json:
-        print_json(found.model_dump(mode="json"), damage)
+        print_json(result.model_dump(mode="json"), damage)
         return
     print_table(
         ["pairs of", "Spearman's ρ", "95 % interval", "known", "pairs"],
-        [[s.name, s.spearman, interval(s.interval), s.covered, s.pairs] for s in found.sets],
+        [[s.name, s.spearman, interval(s.interval), s.covered, s.pairs] for s in result.sets],
     )
 
 
@@ -253,28 +253,28 @@ def draw_map(
         groups = dict.fromkeys(known.words[: top or ON_A_MAP], "") | groups
     if len(groups) < 3:
         raise InputError(f"a map needs at least three different words, not {len(groups)}")
-    found = word_map(known, list(groups), method, perplexity=perplexity, seed=seed)
-    caption = _draw(path, found, groups, vectors, method)
+    result = word_map(known, list(groups), method, perplexity=perplexity, seed=seed)
+    caption = _draw(path, result, groups, vectors, method)
     if as_json:
-        points = zip(found.words, found.points.tolist(), strict=True)
+        points = zip(result.words, result.points.tolist(), strict=True)
         rows = [{"word": word, "x": round(x, 6), "y": round(y, 6), "group": groups[word]} for word, (x, y) in points]
-        print_json({"out": str(out), "method": method, "explained": found.explained, "words": rows}, damage)
+        print_json({"out": str(out), "method": method, "explained": result.explained, "words": rows}, damage)
     else:
         echo(f"{caption} → {out}")
 
 
-def _draw(out: Path, found: "WordMap", groups: dict[str, str], vectors: str, method: "MapMethod") -> str:
+def _draw(out: Path, word_map: "WordMap", groups: dict[str, str], vectors: str, method: "MapMethod") -> str:
     from langladder.ground.artefacts import write_text
 
     with needs("report", "map"):
         from langladder.faces.report.word_vectors import word_map_html, word_map_svg
 
     how = METHODS[method]
-    if found.explained is not None:
-        how += f", which shows {found.explained:.0%} of the variance"
-    caption = f"{len(found.words)} words by {how}"
+    if word_map.explained is not None:
+        how += f", which shows {word_map.explained:.0%} of the variance"
+    caption = f"{len(word_map.words)} words by {how}"
     title = f"Words of {Path(vectors).name}"
-    svg = word_map_svg(found, groups, f"{title}: {caption}")
+    svg = word_map_svg(word_map, groups, f"{title}: {caption}")
     write_text(out, word_map_html(svg, title, caption) if out.suffix == ".html" else svg)
     return caption
 

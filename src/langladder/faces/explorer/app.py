@@ -125,9 +125,9 @@ async def _begin(_: FastAPI) -> AsyncIterator[None]:
 
 def _models(shelf: Shelf, *kinds: str) -> list[tuple[str, str]]:
     """Names and titles of the models of some kinds in order of history; equal titles are followed by the name."""
-    found = [(name, title_of(folder)) for name, folder in in_order(shelf, *kinds).items()]
-    titles = [title for _, title in found]
-    return [(name, title if titles.count(title) == 1 else f"{title} ({name})") for name, title in found]
+    models = [(name, title_of(folder)) for name, folder in in_order(shelf, *kinds).items()]
+    titles = [title for _, title in models]
+    return [(name, title if titles.count(title) == 1 else f"{title} ({name})") for name, title in models]
 
 
 def _environment() -> Environment:
@@ -145,14 +145,14 @@ def _environment() -> Environment:
 
 def _static() -> dict[str, tuple[bytes, str, str]]:
     """Name → served file: the explorer's files, and the styles and scripts of the report."""
-    found = {}
+    results = {}
     for folder in (files("langladder.faces.report") / "templates", files("langladder.faces.explorer") / "static"):
         for file in folder.iterdir():
             ending = f".{file.name.rpartition('.')[2]}"
             if ending in TYPES:
                 body = file.read_bytes()
-                found[file.name] = (body, TYPES[ending], f'"{hashlib.sha256(body).hexdigest()[:20]}"')
-    return found
+                results[file.name] = (body, TYPES[ending], f'"{hashlib.sha256(body).hexdigest()[:20]}"')
+    return results
 
 
 class SameOrigin:

@@ -37,7 +37,7 @@ def in_order(shelf: Shelf, *kinds: str) -> dict[str, Path]:
 
     Kinds follow one another in the order of the report, word vectors first; models of one year keep its order, too.
     """
-    found = shelf.folders_of(*kinds) if kinds else shelf.folders
+    folders = shelf.folders_of(*kinds) if kinds else shelf.folders
     known = _years(shelf)
     order = ["embedding", *families()]
 
@@ -46,7 +46,7 @@ def in_order(shelf: Shelf, *kinds: str) -> dict[str, Path]:
         when = known.get(f"{item[1].parent.name}/{item[1].name}", (_year_of(item[1]), LAST))
         return order.index(kind) if kind in order else len(order), *when
 
-    return dict(sorted(found.items(), key=sort_key))
+    return dict(sorted(folders.items(), key=sort_key))
 
 
 def _year_of(folder: Path) -> int:
@@ -64,9 +64,9 @@ def _years(shelf: Shelf) -> dict[str, tuple[int, int]]:
 
 def _read_years(file: Path) -> dict[str, tuple[int, int]]:
     report = read_json(file)
-    found: dict[str, tuple[int, int]] = {}
+    years: dict[str, tuple[int, int]] = {}
     for family, rungs in report.items() if isinstance(report, dict) else ():
         for rung in rungs if isinstance(rungs, list) else ():
             if isinstance(rung, dict) and isinstance(rung.get("year"), int):
-                found[f"{family}/{rung.get('name')}"] = rung["year"], len(found)
-    return found
+                years[f"{family}/{rung.get('name')}"] = rung["year"], len(years)
+    return years

@@ -74,16 +74,16 @@ def router(shelf: Shelf) -> APIRouter:
     def models() -> list[Json]:
         """The models that can be shown: groups with name and title of each."""
         shelf.refresh()
-        found = {name: group for name, folder in in_order(shelf).items() if (group := _group(folder))}
+        groups = {name: group for name, folder in in_order(shelf).items() if (group := _group(folder))}
         return [
             {
                 "group": group,
                 "models": [
-                    {"name": name, "title": title_of(shelf.folders[name])} for name in found if found[name] == group
+                    {"name": name, "title": title_of(shelf.folders[name])} for name in groups if groups[name] == group
                 ],
             }
             for group, _ in GROUPS
-            if group in found.values()
+            if group in groups.values()
         ]
 
     @routes.post("/look")
@@ -133,7 +133,7 @@ def _language_model(shelf: Shelf, rung: Rung, request: LookRequest) -> Json:
     at = predicted[position]
     prefix, token = rung.model.as_read(row.ids[:at]), row.ids[at]
     answer = guess(rung.model, rung.tokenizer, request.text, position)
-    found: Json = {
+    content: Json = {
         "tokens": [[before, text] for before, text, _, _ in row.marks],
         "place": position,
         "token": row.marks[position][1],
@@ -146,14 +146,14 @@ def _language_model(shelf: Shelf, rung: Rung, request: LookRequest) -> Json:
         if not position or read != BOS or not joined
     ]
     if isinstance(rung.model, BackoffLanguageModel):
-        return found | _ngrams(shelf, rung, rung.model, prefix, token)
+        return content | _ngrams(shelf, rung, rung.model, prefix, token)
     if isinstance(rung.model, GPT):
         model = rung.model
         _check_numbers(model.config.layers * model.config.heads * min(len(prefix), model.context) ** 2)
         seen = transformers.gpt(model, prefix, token)
-        return found | {"read": names[-len(seen.tokens) :]} | _transformer(seen, rung.tokenizer)
+        return content | {"read": names[-len(seen.tokens) :]} | _transformer(seen, rung.tokenizer)
     assert isinstance(rung.model, RecurrentLM)
-    return found | {"read": names} | _recurrent(rung.model, prefix)
+    return content | {"read": names} | _recurrent(rung.model, prefix)
 
 
 def _names(tokenizer: Tokenizer, row: Row, predicted: Sequence[int]) -> list[str]:
@@ -167,16 +167,16 @@ def _names(tokenizer: Tokenizer, row: Row, predicted: Sequence[int]) -> list[str
 def _ngrams(shelf: Shelf, rung: Rung, model: BackoffLanguageModel, prefix: list[int], token: int) -> Json:
     ids = _training_ids(shelf, rung.tokenizer)
     name = rung.tokenizer.piece
-    found = [
+    steps = [
         step._asdict()
         | {
-            "history": [rung.tokenizer.name(one) if one == BOS else name(one).strip() for one in step.history],
+            "history": [rung.tokenizer.name(token) if token == BOS else name(token).strip() for token in step.history],
             "counts": None if step.counts is None else step.counts._asdict(),
         }
         for step in ngrams.steps(model, prefix, token, ids)
     ]
     interpolated = isinstance(model, ngrams.INTERPOLATED)
-    return {"kind": "ngram", "steps": found, "order": model.order, "interpolated": interpolated}
+    return {"kind": "ngram", "steps": steps, "order": model.order, "interpolated": interpolated}
 
 
 def _training_ids(shelf: Shelf, tokenizer: Tokenizer) -> np.ndarray | None:
@@ -199,7 +199,9 @@ def _transformer(seen: transformers.Inside, tokenizer: Tokenizer) -> Json:
         "layers": [
             {
                 "weights": _rounded(layer.weights, 3),
-                "scores": [[None if one == -np.inf else one for one in head] for head in _rounded(layer.scores)],
+                "scores": [
+                    [None if weight == -np.inf else weight for weight in head] for head in _rounded(layer.scores)
+                ],
                 "queries": _rounded(layer.queries),
                 "keys": _rounded(layer.keys),
                 "values": _rounded(layer.values),
@@ -213,12 +215,16 @@ def _transformer(seen: transformers.Inside, tokenizer: Tokenizer) -> Json:
     }
 
 
-def _guess(found: transformers.Guess, tokenizer: Tokenizer) -> Json:
-    return {"likeliest": _likeliest(found.likeliest, tokenizer), "probability": found.probability, "rank": found.rank}
+def _guess(results: transformers.Guess, tokenizer: Tokenizer) -> Json:
+    return {
+        "likeliest": _likeliest(results.likeliest, tokenizer),
+        "probability": results.probability,
+        "rank": results.rank,
+    }
 
 
-def _likeliest(found: Sequence[tuple[int, float]], tokenizer: Tokenizer) -> list[tuple[str, float]]:
-    return [(tokenizer.piece(token), probability) for token, probability in found]
+def _likeliest(near: Sequence[tuple[int, float]], tokenizer: Tokenizer) -> list[tuple[str, float]]:
+    return [(tokenizer.piece(token), probability) for token, probability in near]
 
 
 def _recurrent(model: RecurrentLM, prefix: list[int]) -> Json:
@@ -332,8 +338,8 @@ def _check_numbers(numbers: int) -> None:
 
 def _rounded(values: torch.Tensor, digits: int = 4) -> list[Any]:
     """As JSON."""
-    found: list[Any] = values.double().cpu().numpy().round(digits).tolist()
-    return found
+    rounded: list[Any] = values.double().cpu().numpy().round(digits).tolist()
+    return rounded
 
 
 PAGE = Page(

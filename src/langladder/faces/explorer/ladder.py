@@ -72,7 +72,7 @@ def _as_json(inputs: ReportInputs, tracking: str) -> Json:
     trees = [section.context for section in family_tree_sections(inputs)]
     return {
         "chosen": {name: value for name, value in inputs.meta if value is not None},
-        "headlines": [list(one) for one in headlines if one],
+        "headlines": [list(headline) for headline in headlines if headline],
         "tables": [_table(table, tracking) for table in tables],
         "runs": any(row.run for table in tables for row in table.rows),
         "tracking": tracking,
@@ -88,9 +88,9 @@ def _as_json(inputs: ReportInputs, tracking: str) -> Json:
 def _table(table: LadderTable, tracking: str) -> Json:
     position = 0
     groups = []
-    for approach, found in table.approaches():
+    for approach, results in table.approaches():
         rows = []
-        for row in found:
+        for row in results:
             cells = [{"text": cell.text, "value": cell.sorted_by, "best": cell.best} for cell in row.cells]
             about = {"place": position, "name": row.name, "title": row.title, "year": row.year}
             about |= {"also_given": row.also_given, "cells": cells}
@@ -98,8 +98,8 @@ def _table(table: LadderTable, tracking: str) -> Json:
             position += 1
         groups.append({"approach": approach, "rows": rows})
     columns = [
-        {"title": one.title, "explanation": one.explanation, "better": one.better, "brief": one.brief}
-        for one in table.columns
+        {"title": column.title, "explanation": column.explanation, "better": column.better, "brief": column.brief}
+        for column in table.columns
     ]
     return {"family": table.family, "title": table.title, "note": table.note, "columns": columns, "approaches": groups}
 
@@ -112,7 +112,7 @@ def link(run: str | None, tracking: str) -> str | None:
 
 
 def _curves(inputs: ReportInputs) -> list[Json]:
-    found: list[Json] = []
+    curves: list[Json] = []
     for family, entries in inputs.kinds:
         rungs: list[Json] = []
         measured: set[str] = set()
@@ -124,8 +124,8 @@ def _curves(inputs: ReportInputs) -> list[Json]:
                 rungs.append({"name": rung.name, "title": rung.title, "hue": hues.get(rung.name), "lines": lines})
         if rungs:
             measures = {name: about for name, about in MEASURES.items() if name in measured}
-            found.append({"family": family.name, "title": family.title, "measures": measures, "rungs": rungs})
-    return found
+            curves.append({"family": family.name, "title": family.title, "measures": measures, "rungs": rungs})
+    return curves
 
 
 def _points(curve: Iterable[CurvePoint], measure: str) -> list[list[float]]:

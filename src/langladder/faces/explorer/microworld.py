@@ -45,12 +45,12 @@ def true_words(text: str) -> list[Json]:
     `likeliest`: the five likeliest words there, with their probabilities.
     """
     lines = [line.split() for line in text.splitlines() if line.strip()] or [[]]
-    found: list[Json] = []
+    words: list[Json] = []
     for number, line in enumerate(lines):
         truths = [world().next_words(readers) for readers in world().prefixes(lines[:number], line[:MOST_WORDS])]
         truths += [{}] * (len(line) + 1 - len(truths))
-        found += [_word(word, truth) for word, truth in zip([*line, END], truths, strict=True)]
-    return found
+        words += [_word(word, truth) for word, truth in zip([*line, END], truths, strict=True)]
+    return words
 
 
 def _word(word: str, truth: dict[str, float]) -> Json:
@@ -68,21 +68,25 @@ def _word(word: str, truth: dict[str, float]) -> Json:
 @cache
 def requests() -> dict[str, Dialogue]:
     """Instruction → its dialogue, as they are drawn; takes seconds the first time."""
-    found = [one for split, count in DRAWN.items() for one in demonstrations(InstructionsConfig(), split, count)]
-    return {_one_line(one.prompt[-1].text): one for one in found}
+    drawn = [
+        dialogue for split, count in DRAWN.items() for dialogue in demonstrations(InstructionsConfig(), split, count)
+    ]
+    return {_one_line(dialogue.prompt[-1].text): dialogue for dialogue in drawn}
 
 
 def examples() -> list[dict[str, str]]:
     """A few instructions of each kind, each with a right answer; a kind says whether it occurs in training."""
-    found: list[dict[str, str]] = []
+    chosen: list[dict[str, str]] = []
     for split, most in (("train", 12 * EXAMPLES), ("unseen", 6 * EXAMPLES)):
-        drawn = sorted(demonstrations(InstructionsConfig(), split, most + most // 2), key=lambda one: one.kind)
-        for kind in dict.fromkeys(one.kind for one in drawn):
-            found += [
-                {"kind": kind, "shown": split, "text": one.prompt[-1].text, "answer": one.response or ""}
-                for one in [one for one in drawn if one.kind == kind][:EXAMPLES]
+        drawn = sorted(
+            demonstrations(InstructionsConfig(), split, most + most // 2), key=lambda dialogue: dialogue.kind
+        )
+        for kind in dict.fromkeys(dialogue.kind for dialogue in drawn):
+            chosen += [
+                {"kind": kind, "shown": split, "text": dialogue.prompt[-1].text, "answer": dialogue.response or ""}
+                for dialogue in [entry for entry in drawn if entry.kind == kind][:EXAMPLES]
             ]
-    return found
+    return chosen
 
 
 def evaluate_answer(instruction: str, answer: str) -> Json:
@@ -90,8 +94,8 @@ def evaluate_answer(instruction: str, answer: str) -> Json:
     known = requests().get(_one_line(instruction))
     if known is None:
         return {"known": False, "why": UNKNOWN}
-    found = judge(known.asked, answer)
-    return {"known": True, "parts": found._asdict(), "reward": found.reward, "right": known.response or ""}
+    verdict = judge(known.asked, answer)
+    return {"known": True, "parts": verdict._asdict(), "reward": verdict.reward, "right": known.response or ""}
 
 
 def _one_line(text: str) -> str:

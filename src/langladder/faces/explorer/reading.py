@@ -152,11 +152,11 @@ def label_text(model: Classifier, text: str) -> Json:
     if len(text.split()) > MOST_WORDS:
         raise InputError(f"a text of {len(text.split()):,} words; the explorer reads {MOST_WORDS:,}: cut it")
     example = example_of(model, text if reads_trees(model) else words_of_tree(text))
-    (found,) = classify(model, [example], ClassifyRequest(top=None))
-    why = decision(model, normalised(model, example), model.labels.index(found.top[0][0]), found.top[0][1])
+    (result,) = classify(model, [example], ClassifyRequest(top=None))
+    why = decision(model, normalised(model, example), model.labels.index(result.top[0][0]), result.top[0][1])
     return {
-        "note": found.note or "",
-        "labels": [{"label": label, "probability": p} for label, p in found.top],
+        "note": result.note or "",
+        "labels": [{"label": label, "probability": p} for label, p in result.top],
         "words": [asdict(mark) for mark in marked(why.pieces, why.weights, why.text)],
         "attention": [asdict(mark) for mark in attended(why.pieces, why.attention, why.text)] if why.attention else [],
         **_drawn(why, model.labels),
@@ -192,11 +192,11 @@ def tag_text(model: Tagger, sentence: str, mode: WordChoice) -> Json:
     line = " ".join(words_of_tree(sentence).split())
     if len(line.split()) > MOST_WORDS:
         raise InputError(f"a sentence of {len(line.split()):,} words; the explorer tags {MOST_WORDS:,}: cut it")
-    (found,) = tag(model, [line], TagRequest(words=mode, explain=True))
-    if not found.words:
+    (result,) = tag(model, [line], TagRequest(words=mode, explain=True))
+    if not result.words:
         raise InputError("no word to tag; type a sentence")
-    names = [*found.tags, *(name for name in found.second or () if name is not None)]
-    return found.as_dict() | {"names": {name: tag_in_words(name) for name in dict.fromkeys(names)}}
+    names = [*result.tags, *(name for name in result.second or () if name is not None)]
+    return result.as_dict() | {"names": {name: tag_in_words(name) for name in dict.fromkeys(names)}}
 
 
 def tag_in_words(tag: str) -> str:
@@ -226,8 +226,8 @@ def answer_question(model: Reader, context: str, question: str, options: Sequenc
     if model.chooses and len(set(options)) < 2:
         raise InputError("this reader chooses among options: type two or more different ones, one per line")
     choices = tuple(dict.fromkeys(options)) if model.chooses else ()
-    (found,) = answer(model, [Question(context, question, (), choices)], AnswerRequest(best=best))
-    return {"context": context, "chooses": model.chooses, "answers": [one._asdict() for one in found]}
+    (candidates,) = answer(model, [Question(context, question, (), choices)], AnswerRequest(best=best))
+    return {"context": context, "chooses": model.chooses, "answers": [candidate._asdict() for candidate in candidates]}
 
 
 PAGE = Page(

@@ -88,11 +88,11 @@ def router(shelf: Shelf) -> APIRouter:
 
 def _scores(shelf: Shelf, name: str, texts: list[str]) -> list[Json]:
     rung = shelf.language_model(name)
-    found: list[Json] = []
+    scores: list[Json] = []
     for text in texts:
         with rung.lock:
-            found.append(surprisal(rung.model, rung.tokenizer, text)._asdict())
-    return found
+            scores.append(surprisal(rung.model, rung.tokenizer, text)._asdict())
+    return scores
 
 
 def _probes(shelf: Shelf) -> list[Json]:

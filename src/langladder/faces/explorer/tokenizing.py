@@ -49,25 +49,25 @@ def router(shelf: Shelf) -> APIRouter:
         """The tokens of every tokenizer, one list per line: [text, id]; the id is null if a word has none."""
         if not request.text.strip():
             raise InputError("text: empty; write a text")
-        found = []
+        pieces = []
         for key, files in _files(shelf).items():
             try:
-                found.append({"id": key, **cut_lines(_read(shelf, files[0]), request.text)})
+                pieces.append({"id": key, **cut_lines(_read(shelf, files[0]), request.text)})
             except InputError as error:
-                found.append({"id": key, "error": {"message": str(error)}})
-        return found
+                pieces.append({"id": key, "error": {"message": str(error)}})
+        return pieces
 
     return routes
 
 
 def _files(shelf: Shelf) -> dict[str, list[Path]]:
     """The different tokenizers by their hash, and the files with each."""
-    found: dict[str, list[Path]] = {}
+    files: dict[str, list[Path]] = {}
     for folder in in_order(shelf).values():
         for name in FILES:
             if (file := folder / name).is_file():
-                found.setdefault(shelf.load("hash", file, _hash), []).append(file)
-    return found
+                files.setdefault(shelf.load("hash", file, _hash), []).append(file)
+    return files
 
 
 def _hash(file: Path) -> str:

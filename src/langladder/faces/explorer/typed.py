@@ -98,13 +98,13 @@ def router(shelf: Shelf) -> APIRouter:
         own `list` of words, or only its `tokenizer`, if the training text is missing; `normalised`: the steps of
         the training text that changed the text.
         """
-        return [found for typed_text in request.asked for found in _unknown_of(shelf, typed_text)]
+        return [word for typed_text in request.asked for word in _unknown_of(shelf, typed_text)]
 
     return routes
 
 
 def _unknown_of(shelf: Shelf, typed_text: TypedText) -> list[Json]:
-    found: dict[str, Json] = {}
+    words: dict[str, Json] = {}
     for name in dict.fromkeys(typed_text.models):
         try:
             folder = shelf.find(name)
@@ -115,9 +115,9 @@ def _unknown_of(shelf: Shelf, typed_text: TypedText) -> list[Json]:
         (text,) = as_read(folder, [typed_text.text])
         coverage = {**unknown_words(text, lexicon, training), "normalised": lexicon.normalisation.changing([text])[1]}
         by = "list" if lexicon.listed is not None else "tokenizer" if training is None else "training"
-        same = found.setdefault(f"{by} {json.dumps(coverage)}", {"models": list[str](), **coverage, "by": by})
+        same = words.setdefault(f"{by} {json.dumps(coverage)}", {"models": list[str](), **coverage, "by": by})
         cast("list[str]", same["models"]).append(name)
-    return list(found.values())
+    return list(words.values())
 
 
 def _words_of_side(shelf: Shelf, side: str, lexicon: Lexicon = AS_WRITTEN) -> frozenset[str] | None:
@@ -138,8 +138,11 @@ def examples(shelf: Shelf, side: str) -> list[Example]:
             whose words are known.
     """
     if side == "instructions":
-        found = microworld.examples() if microworld.learnt(shelf.project) else []
-        return [Example(one["text"], one["kind"].replace("_", " ")) for one in found[:: microworld.EXAMPLES][:EXAMPLES]]
+        chosen = microworld.examples() if microworld.learnt(shelf.project) else []
+        return [
+            Example(example["text"], example["kind"].replace("_", " "))
+            for example in chosen[:: microworld.EXAMPLES][:EXAMPLES]
+        ]
     if side == "cases":
         return _cases(shelf)
     of = "text" if side in ("documents", "beginnings") else side
@@ -161,22 +164,22 @@ def _chosen(side: str, of: str, table: Path, known: frozenset[str], also: frozen
     if side == "documents":
         documents = groupby(rows, lambda row: row["document"])
         lines = (list(islice((row["text"] for row in group), 3)) for _, group in documents)
-        found = [Example("\n".join(some)) for some in lines]
+        results = [Example("\n".join(some)) for some in lines]
     elif of == "labels":
-        found = [Example(row["tree"] or row["text"], row["label"]) for row in rows if row["second"] is None]
+        results = [Example(row["tree"] or row["text"], row["label"]) for row in rows if row["second"] is None]
     elif of == "questions":
-        found = [Example(row["context"], row["question"]) for row in rows]
+        results = [Example(row["context"], row["question"]) for row in rows]
     else:
-        found = [Example(texts_of(of, row)[0]) for row in rows]
+        results = [Example(texts_of(of, row)[0]) for row in rows]
     longest = LONGEST if of in ("parallel", "tags") or side == "text" else LONGEST_LABELLED
     split = splitter_of(AS_WRITTEN.words_by)
-    words = {one: split(words_of_tree(one.text)) for one in found if len(one.text) <= longest}
-    met = [one for one in found if len(words.get(one, ())) >= 3 and known.issuperset(words[one])]
+    words = {example: split(words_of_tree(example.text)) for example in results if len(example.text) <= longest}
+    met = [example for example in results if len(words.get(example, ())) >= 3 and known.issuperset(words[example])]
     if of == "labels":
-        met = _one_each(sorted(met, key=lambda one: not also.issuperset(words[one])))
+        met = _one_each(sorted(met, key=lambda example: not also.issuperset(words[example])))
     if side == "beginnings":
-        met = [Example(_first_half(one.text, words[one])) for one in met]
-    return list({one.text: one for one in met}.values())[:EXAMPLES]
+        met = [Example(_first_half(example.text, words[example])) for example in met]
+    return list({example.text: example for example in met}.values())[:EXAMPLES]
 
 
 def _first_half(text: str, words: list[str]) -> str:
@@ -189,18 +192,18 @@ def _first_half(text: str, words: list[str]) -> str:
 
 def _cases(shelf: Shelf) -> list[Example]:
     """Those of `CASES` whose words all occur in the training text of their side; all if there is none."""
-    found = []
+    results = []
     for side, cases in CASES.items():
         known = _words_of_side(shelf, side)
-        found += [one for one in cases if not known or set(words_of_tree(one.text).split()) <= known]
-    return found
+        results += [case for case in cases if not known or set(words_of_tree(case.text).split()) <= known]
+    return results
 
 
-def _one_each(found: Iterable[Example]) -> list[Example]:
+def _one_each(results: Iterable[Example]) -> list[Example]:
     """The examples with alternating labels, so that the first few have different ones."""
     turns: dict[str, int] = {}
     numbered = []
-    for one in found:
-        turns[one.about] = turns.get(one.about, 0) + 1
-        numbered.append((turns[one.about], one))
-    return [one for _, one in sorted(numbered, key=lambda pair: pair[0])]
+    for example in results:
+        turns[example.about] = turns.get(example.about, 0) + 1
+        numbered.append((turns[example.about], example))
+    return [entry for _, entry in sorted(numbered, key=lambda pair: pair[0])]

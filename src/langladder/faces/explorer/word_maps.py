@@ -49,7 +49,7 @@ class Job:
     words: list[str]
     share: float = 0.0
     doing: str = "waiting for its turn"
-    found: WordMap | None = None
+    result: WordMap | None = None
     error: str | None = None
     changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -57,20 +57,20 @@ class Job:
         self,
         doing: str | None = None,
         share: float | None = None,
-        found: WordMap | None = None,
+        result: WordMap | None = None,
         error: str | None = None,
     ) -> None:
         """Change the state, and notify waiting requests."""
         with self.changed:
             self.doing = self.doing if doing is None else doing
             self.share = self.share if share is None else share
-            self.found, self.error = found, error
+            self.result, self.error = result, error
             self.changed.notify_all()
 
     @property
     def over(self) -> bool:
         """Whether the map is complete or has failed."""
-        return self.found is not None or self.error is not None
+        return self.result is not None or self.error is not None
 
 
 class Maps:
@@ -110,10 +110,10 @@ class Maps:
         try:
             if method == "pca":
                 job.update("principal components")
-                job.update(found=word_map(WordVectors(job.words, rows), job.words, "pca"))
+                job.update(result=word_map(WordVectors(job.words, rows), job.words, "pca"))
                 return
             with self._turn:
-                job.update(found=WordMap(job.words, _in_a_process(job, rows, method)))
+                job.update(result=WordMap(job.words, _in_a_process(job, rows, method)))
         except InputError as error:
             job.update(error=str(error))
         except Exception as error:
@@ -134,8 +134,8 @@ def _in_a_process(job: Job, rows: np.ndarray, method: MapMethod) -> np.ndarray:
         ) as child:
             assert child.stdout is not None
             for line in child.stdout:
-                if found := _ITERATION.search(line):
-                    done = int(found[1])
+                if match := _ITERATION.search(line):
+                    done = int(match[1])
                     job.update(f"iteration {done} of {ITERATIONS}", share=done / ITERATIONS)
                 elif "[t-SNE]" in line and not job.share:
                     job.update("looking for neighbours")
@@ -160,26 +160,26 @@ def events(job: Job, patience: float = PATIENCE) -> Iterator[Json]:
                 job.changed.wait(1)
     if job.error is not None:
         raise InputError(job.error)
-    yield {"again": True} if job.found is None else _as_json(job.found)
+    yield {"again": True} if job.result is None else _as_json(job.result)
 
 
-def _as_json(found: WordMap) -> Json:
+def _as_json(result: WordMap) -> Json:
     """Points between −1 and 1, with one scale for both axes."""
-    points = found.points
+    points = result.points
     if len(points):
         points = points - (points.max(axis=0) + points.min(axis=0)) / 2
         points /= float(np.abs(points).max()) or 1.0
     x, y = points.round(4).T.tolist()
-    explained = None if found.explained is None else round(found.explained, 4)
-    return {"words": found.words, "x": x, "y": y, "explained": explained}
+    explained = None if result.explained is None else round(result.explained, 4)
+    return {"words": result.words, "x": x, "y": y, "explained": explained}
 
 
 def place_words(method: MapMethod, folder: Path) -> None:
     """The main function of that process."""
     rows = artefacts.read_arrays(folder / "rows.safetensors")["rows"]
     words = [str(row) for row in range(len(rows))]
-    found = word_map(WordVectors(words, rows), words, method, verbose=True)
-    artefacts.write_arrays(folder / "points.safetensors", {"points": found.points})
+    result = word_map(WordVectors(words, rows), words, method, verbose=True)
+    artefacts.write_arrays(folder / "points.safetensors", {"points": result.points})
 
 
 if __name__ == "__main__":

@@ -116,8 +116,8 @@ def router(shelf: Shelf) -> APIRouter:
     @routes.post("/neighbours")
     def neighbours(request: Neighbours) -> list[Json]:
         """The nearest words."""
-        found = nearest(shelf.vectors(request.model), _word(request.word), request.count, request.measure)
-        return [dict(one) for one in found]
+        near = nearest(shelf.vectors(request.model), _word(request.word), request.count, request.measure)
+        return [dict(word) for word in near]
 
     @routes.post("/analogy")
     def analogy(request: Analogy) -> Json:
@@ -133,13 +133,13 @@ def router(shelf: Shelf) -> APIRouter:
     @routes.post("/similarity")
     def similarity(request: Pair) -> dict[str, float]:
         """Cosine, dot product and distance."""
-        found = compare(shelf.vectors(request.model), _word(request.first), _word(request.second))
-        return {"cosine": found["cosine"], "dot": found["dot"], "euclidean": found["euclidean"]}
+        compared = compare(shelf.vectors(request.model), _word(request.first), _word(request.second))
+        return {"cosine": compared["cosine"], "dot": compared["dot"], "euclidean": compared["euclidean"]}
 
     @routes.post("/odd")
     def odd(request: Group) -> list[Json]:
         """The similarity of the others without each word, the odd one out first."""
-        return [dict(one) for one in odd_one_out(shelf.vectors(request.model), _listed(request.words))]
+        return [dict(word) for word in odd_one_out(shelf.vectors(request.model), _listed(request.words))]
 
     @routes.post("/bias")
     def bias(request: Bias) -> Json:
@@ -210,16 +210,16 @@ def _bias(vectors: WordVectors, request: Bias) -> Json:
     unknown = [word for word in wanted if word not in vectors]
     vectors = _first(vectors, wanted)
     lists = BiasLists(pairs, pairs, [], words, {})
-    _, found = debias_and_audit(vectors, lists)
-    after = dict(found["after"]["projections"])
+    _, report = debias_and_audit(vectors, lists)
+    after = dict(report["after"]["projections"])
     return {
-        "explained": found["explained"],
-        "direct": [found["before"]["direct_bias"], found["after"]["direct_bias"]],
-        "leaning": [[word, cosine, after[word]] for word, cosine in found["before"]["projections"]],
+        "explained": report["explained"],
+        "direct": [report["before"]["direct_bias"], report["after"]["direct_bias"]],
+        "leaning": [[word, cosine, after[word]] for word, cosine in report["before"]["projections"]],
         "pair": pairs[0],
         "missing": unknown,
         "within": [word for word in words if word in within],
-        "analogies": [found[when]["analogies"] for when in ("before", "after")],
+        "analogies": [report[when]["analogies"] for when in ("before", "after")],
     }
 
 

@@ -86,12 +86,12 @@ def _continued(shelf: Shelf, name: str, request: Continuing) -> Iterator[Json]:
     begun, drawn = len(rung.tokenizer.decode(ids)), stream(rung.model, [BOS, *ids], config)
     while True:
         with rung.lock:
-            found = next(drawn, None)
-        if found is None or found.token == EOS:
-            end = "length" if found is None else "stop"
+            text = next(drawn, None)
+        if text is None or text.token == EOS:
+            end = "length" if text is None else "stop"
             yield {"text": rung.tokenizer.decode(ids)[begun:], "end": end, "seed": config.seed}
             return
-        ids.append(found.token)
+        ids.append(text.token)
         yield {"text": rung.tokenizer.decode(ids)[begun:].rstrip("\ufffd")}
 
 
@@ -133,11 +133,11 @@ def instruct_router(shelf: Shelf) -> APIRouter:
 
 
 def _answered(shelf: Shelf, name: str, request: Instructing) -> Iterator[Json]:
-    found = shelf.load("answering", shelf.find(name), read_answering)
+    model = shelf.load("answering", shelf.find(name), read_answering)
     config = sampling_at(request.temperature, seed=own_seed(request.seed, name), max_tokens=request.max_tokens)
-    text, texts = "", answer_as_it_grows(found.model, found.tokenizer, request.instruction, config, found.chooser)
+    text, texts = "", answer_as_it_grows(model.model, model.tokenizer, request.instruction, config, model.chooser)
     while True:
-        with found.lock:
+        with model.lock:
             longer = next(texts, None)
         if longer is None:
             evaluation = microworld.evaluate_answer(request.instruction, text)

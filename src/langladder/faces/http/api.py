@@ -68,8 +68,8 @@ def create(shelf: Shelf, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
 
     @app.post("/v1/chat/completions", response_model=None, responses=STREAMED)
     def answer(request: ChatRequest, http: Request) -> Json | Response:
-        lock, found = chat.answers(shelf, request)
-        return _answer(lock, found, http, request, "chatcmpl", "chat.completion")
+        lock, answers = chat.answers(shelf, request)
+        return _answer(lock, answers, http, request, "chatcmpl", "chat.completion")
 
     @app.post("/v1/embeddings")
     def embed(request: EmbeddingRequest) -> Json:
@@ -116,19 +116,19 @@ def _add_tokens(app: FastAPI, shelf: Shelf) -> None:
 
 
 def _answer(
-    lock: threading.Lock, found: Sequence[Choice], http: Request, request: DrawingRequest, prefix: str, kind: str
+    lock: threading.Lock, choices: Sequence[Choice], http: Request, request: DrawingRequest, prefix: str, kind: str
 ) -> Json | Response:
     """All choices, whole or in pieces. Errors in the request are found before anything is sent."""
     chunks = request.stream and kind == "chat.completion"
     about: Json = {"id": f"{prefix}-{secrets.token_hex(12)}", "object": f"{kind}.chunk" if chunks else kind}
     about |= {"created": int(time.time()), "model": request.model}
     if request.stream:
-        return streamed(_events(lock, found, about, request.stream_options))
-    for choice in found:
+        return streamed(_events(lock, choices, about, request.stream_options))
+    for choice in choices:
         for _ in _pieces(lock, choice):
             if from_thread.run(http.is_disconnected):
                 return Response(status_code=CLIENT_LEFT)
-    return about | {"choices": [choice.whole() for choice in found], "usage": completions.usage(found)}
+    return about | {"choices": [choice.whole() for choice in choices], "usage": completions.usage(choices)}
 
 
 def _pieces(lock: threading.Lock, choice: Choice) -> Iterator[Json]:
@@ -143,15 +143,15 @@ def _pieces(lock: threading.Lock, choice: Choice) -> Iterator[Json]:
 
 
 def _events(
-    lock: threading.Lock, found: Sequence[Choice], about: Json, options: StreamOptions | None
+    lock: threading.Lock, choices: Sequence[Choice], about: Json, options: StreamOptions | None
 ) -> Iterator[Json]:
     counted = options is not None and options.include_usage
     nothing = {"usage": None} if counted else {}
-    for choice in found:
+    for choice in choices:
         for piece in _pieces(lock, choice):
             yield about | {"choices": [piece]} | nothing
     if counted:
-        yield about | {"choices": [], "usage": completions.usage(found)}
+        yield about | {"choices": [], "usage": completions.usage(choices)}
 
 
 def _embeddings(shelf: Shelf, request: EmbeddingRequest) -> tuple[list[Json], int]:
@@ -175,11 +175,11 @@ def _embeddings(shelf: Shelf, request: EmbeddingRequest) -> tuple[list[Json], in
         )
     data: list[Json] = []
     read = 0
-    for index, one in enumerate(inputs):
-        if len(one) > MOST_CHARACTERS:
-            raise InputError(f"input: {len(one):,} long; at most {MOST_CHARACTERS:,} characters or ids are allowed")
-        text = one if isinstance(one, str) else _text_of(shelf, request.model, one)
-        read += len(text.split()) if isinstance(one, str) else len(one)
+    for index, entry in enumerate(inputs):
+        if len(entry) > MOST_CHARACTERS:
+            raise InputError(f"input: {len(entry):,} long; at most {MOST_CHARACTERS:,} characters or ids are allowed")
+        text = entry if isinstance(entry, str) else _text_of(shelf, request.model, entry)
+        read += len(text.split()) if isinstance(entry, str) else len(entry)
         vector = text_vector(vectors, text)
         form = vector.tolist() if request.encoding_format == "float" else base64.b64encode(vector.tobytes()).decode()
         data.append({"object": "embedding", "index": index, "embedding": form})

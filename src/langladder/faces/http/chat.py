@@ -77,9 +77,9 @@ class ChatChoice(Choice):
 
     def whole(self) -> Json:
         message = {"role": "assistant", "content": self.text, "refusal": None}
-        found = super().whole() | {"message": message}
-        del found["delta"]
-        return found
+        content = super().whole() | {"message": message}
+        del content["delta"]
+        return content
 
     def pieces(self) -> Iterator[Json]:
         """First the role."""
@@ -88,7 +88,8 @@ class ChatChoice(Choice):
 
     def as_json(self, text: str, marks: Sequence[Mark]) -> Json:
         content = [
-            _mark(mark.token, mark.log_prob) | {"top_logprobs": [_mark(*one) for one in (mark.likeliest or {}).items()]}
+            _mark(mark.token, mark.log_prob)
+            | {"top_logprobs": [_mark(*pair) for pair in (mark.likeliest or {}).items()]}
             for mark in marks
         ]
         logprobs = None if self.request.likeliest is None else {"content": content, "refusal": None}
@@ -116,15 +117,15 @@ def answers(shelf: Shelf, request: ChatRequest) -> tuple[threading.Lock, list[Ch
         raise InputError(f"model: {request.model[:80]!r} does not follow instructions; use /v1/completions")
     if chooser is not None and request.likeliest is not None:
         raise InputError(f"logprobs: not supported by {request.model[:80]!r}, which chooses whole answers")
-    messages = tuple(one.message() for one in request.messages)
+    messages = tuple(message.message() for message in request.messages)
     prompt = ChatTemplate(tokenizer).prompt(messages)
     check_prompt(prompt, model.context, "messages", messages)
     free = model.context - len(prompt)
     config = request.sampling(min(request.max_completion_tokens or request.max_tokens or free, free))
     check_bias(config.logit_bias, model.number_of_words)
     rung = Rung(model, tokenizer, lock)
-    found: list[Choice] = [
+    choices: list[Choice] = [
         ChatChoice(rung, request, config, index, prompt.tolist(), chooser=chooser, messages=messages)
         for index in range(request.n)
     ]
-    return lock, found
+    return lock, choices

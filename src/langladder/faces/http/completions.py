@@ -32,11 +32,11 @@ def prompts(rung: Rung, request: CompletionRequest) -> list[tuple[list[int], boo
     Raises:
         InputError: too many or too long, or an id that the model does not have.
     """
-    found = texts_or_ids(request.prompt)
-    if not 1 <= len(found) <= MOST_PROMPTS:
-        raise InputError(f"prompt: {len(found)} prompts; allowed are 1 to {MOST_PROMPTS} at once")
+    results = texts_or_ids(request.prompt)
+    if not 1 <= len(results) <= MOST_PROMPTS:
+        raise InputError(f"prompt: {len(results)} prompts; allowed are 1 to {MOST_PROMPTS} at once")
     rows = []
-    for prompt in found:
+    for prompt in results:
         if len(prompt) > MOST_CHARACTERS:
             raise InputError(f"prompt: {len(prompt):,} long; at most {MOST_CHARACTERS:,} characters or ids are allowed")
         ids = rung.tokenizer.encode(prompt).tolist() if isinstance(prompt, str) else list(prompt)
@@ -117,9 +117,9 @@ class Choice:
                 self.add(token, None, None)
             return
         with torch.no_grad():
-            found = model.log_probs(torch.tensor([row], device=device_of(model)))[0, 1:].tolist()
-        likeliest = distributions(model, row) if self.request.likeliest else iter([None] * len(found))
-        for token, value, others in zip(row[1:], found, likeliest, strict=True):
+            log_probs = model.log_probs(torch.tensor([row], device=device_of(model)))[0, 1:].tolist()
+        likeliest = distributions(model, row) if self.request.likeliest else iter([None] * len(log_probs))
+        for token, value, others in zip(row[1:], log_probs, likeliest, strict=True):
             self.add(token, value, others)
 
     def add(self, token: int, log_prob: float | None, others: torch.Tensor | None) -> None:
@@ -146,11 +146,11 @@ class Choice:
         if not most or log_probs is None:
             return {} if most == 0 else None
         values, ids = log_probs.topk(min(most, len(log_probs)))
-        found: dict[str, float] = {}
+        results: dict[str, float] = {}
         for value, token in zip(values.tolist(), ids.tolist(), strict=True):
             if math.isfinite(value):
-                found.setdefault(self.rung.tokenizer.piece(token), value)
-        return found
+                results.setdefault(self.rung.tokenizer.piece(token), value)
+        return results
 
     def grow(self) -> Iterator[str]:
         """Sample tokens until EOS, a stop, or `max_tokens`; yields the text so far."""
@@ -224,10 +224,10 @@ def choices(rung: Rung, request: CompletionRequest) -> list[Choice]:
     return [Choice(rung, request, config, index, *row) for index, row in enumerate(rows)]
 
 
-def usage(found: Sequence[Choice]) -> dict[str, int]:
+def usage(results: Sequence[Choice]) -> dict[str, int]:
     """Tokens of the prompts (BOS aside), each prompt once, and new ones of all its choices."""
-    read = sum(len(choice.prompt) - 1 for choice in found[:: found[0].request.n])
-    new = sum(choice.new for choice in found)
+    read = sum(len(choice.prompt) - 1 for choice in results[:: results[0].request.n])
+    new = sum(choice.new for choice in results)
     return {"prompt_tokens": read, "completion_tokens": new, "total_tokens": read + new}
 
 

@@ -63,8 +63,8 @@ def guard(app: FastAPI, hosts: Sequence[str]) -> None:
     @app.exception_handler(RequestValidationError)
     def invalid(_: Request, error: RequestValidationError) -> Response:
         problems = [
-            f"{'.'.join(map(str, one['loc'][1:]))[:200]}: {UNKNOWN.get(one['type'], one['msg'])}"
-            for one in error.errors()
+            f"{'.'.join(map(str, problem['loc'][1:]))[:200]}: {UNKNOWN.get(problem['type'], problem['msg'])}"
+            for problem in error.errors()
         ]
         return _error(400, "; ".join(problems)[:1000])
 

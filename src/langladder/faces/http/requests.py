@@ -230,7 +230,7 @@ class ChatRequest(DrawingRequest):
                 f"max_tokens: {self.max_tokens}, and max_completion_tokens: {self.max_completion_tokens}; these are "
                 "two names of one option: give only one"
             )
-        messages = [one.message() for one in self.messages]
+        messages = [message.message() for message in self.messages]
         check_messages(messages, "messages")
         if (length := sum(len(message.text) for message in messages)) > MOST_CHARACTERS:
             raise InputError(f"messages: {length:,} characters; at most {MOST_CHARACTERS:,} are allowed")

@@ -99,8 +99,8 @@ class Shelf:
 
     def folders_of(self, *kinds: str) -> dict[str, Path]:
         """The models of some kinds, name → folder, without loading any; "vectors": all models with word vectors."""
-        found = self.folders.items()
-        return {name: at for name, at in found if kind_of(at) in kinds or ("vectors" in kinds and has_vectors(at))}
+        items = self.folders.items()
+        return {name: at for name, at in items if kind_of(at) in kinds or ("vectors" in kinds and has_vectors(at))}
 
     def find(self, name: str) -> Path:
         """The folder of a model.
@@ -164,7 +164,7 @@ class Shelf:
         with self._lock:
             self._loaded[key] = loaded
             self._loaded.move_to_end(key)
-            while len(self._loaded) > 1 and sum(one.size for one in self._loaded.values()) > self.memory:
+            while len(self._loaded) > 1 and sum(entry.size for entry in self._loaded.values()) > self.memory:
                 self._loaded.popitem(last=False)
 
     @property
@@ -183,10 +183,10 @@ def _named(folders: Sequence[Path]) -> dict[str, Path]:
 def _state(folder: Path) -> tuple[int, int]:
     """A value that changes if a path is replaced: models are replaced as whole folders, files by renaming."""
     try:
-        found = folder.stat()
+        stat = folder.stat()
     except OSError as error:
         raise InputError(f"{folder}: no such folder any more; was it moved, or is it being trained again?") from error
-    return found.st_ino, found.st_mtime_ns
+    return stat.st_ino, stat.st_mtime_ns
 
 
 def _read_language_model(folder: Path) -> Rung:
@@ -196,15 +196,19 @@ def _read_language_model(folder: Path) -> Rung:
 
 def models_below(folder: Path) -> list[Path]:
     """All folders with a saved model in or below a folder; hidden folders and links are skipped."""
-    found, waiting = [], [folder]
+    folders, waiting = [], [folder]
     while waiting:
         current = waiting.pop()
         if kind_of(current) is not None:
-            found.append(current)
+            folders.append(current)
             continue
         try:
             inside = sorted(current.iterdir(), reverse=True)
         except OSError:
             continue
-        waiting += [one for one in inside if one.is_dir() and not one.is_symlink() and not one.name.startswith(".")]
-    return found
+        waiting += [
+            folder
+            for folder in inside
+            if folder.is_dir() and not folder.is_symlink() and not folder.name.startswith(".")
+        ]
+    return folders

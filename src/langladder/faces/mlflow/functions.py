@@ -81,11 +81,11 @@ class LanguageModelFunction(ModelFunction[LoadedModel]):
         """Bits are None if the probability is 0."""
         config = sampling(parameters)
         texts = [row["text"] for row in rows]
-        found = []
+        results = []
         for text, (_, continuation) in zip(texts, generate(self.model, texts, config), strict=True):
             (scored,) = score_sentences(self.model, [text])
-            found.append({"bits": scored["bits"], "tokens": len(scored["tokens"]), "continuation": continuation})
-        return found
+            results.append({"bits": scored["bits"], "tokens": len(scored["tokens"]), "continuation": continuation})
+        return results
 
 
 class VectorsFunction(ModelFunction[WordVectors]):
@@ -105,15 +105,15 @@ class VectorsFunction(ModelFunction[WordVectors]):
         return {"text": str(read_json(folder / "words.json")["words"][0])}
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
-        found = []
+        results = []
         for row in rows:
             text, count = self.model.spelled(row["text"]), max(0, parameters["neighbours"])
             near = self.model.nearest(text, count) if count and text in self.model else []
             answer = {"vector": text_vector(self.model, text).astype("<f8").tolist()}
-            found.append(
-                answer | {"neighbours": [word for word, _ in near], "cosines": [float(one) for _, one in near]}
+            results.append(
+                answer | {"neighbours": [word for word, _ in near], "cosines": [float(pair) for _, pair in near]}
             )
-        return found
+        return results
 
 
 class EncoderFunction(ModelFunction[LoadedEncoder]):
@@ -132,10 +132,10 @@ class EncoderFunction(ModelFunction[LoadedEncoder]):
         ]
         return [
             {
-                "fillings": [[one.text for one in gap] for gap in found],
-                "probabilities": [[one.probability for one in gap] for gap in found],
+                "fillings": [[filling.text for filling in gap] for gap in row],
+                "probabilities": [[filling.probability for filling in gap] for gap in row],
             }
-            for found in gaps
+            for row in gaps
         ]
 
 
@@ -149,11 +149,11 @@ class AssistantFunction(ModelFunction[Assistant]):
     read = staticmethod(read_assistant)  # a best-of-n needs its reward model, at the path in its provenance
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
-        config, found = sampling(parameters), []
+        config, results = sampling(parameters), []
         for row in rows:
             talk = Conversation(self.model, config, system=row["system"] or "", forget=True)
-            found.append({"answer": talk.say(row["text"].strip()).text})
-        return found
+            results.append({"answer": talk.say(row["text"].strip()).text})
+        return results
 
 
 class RewardFunction(ModelFunction[RewardModel]):
@@ -196,13 +196,13 @@ class ClassifierFunction(ModelFunction[Classifier]):
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         del parameters
-        found = classify(self.model, [self._example(row) for row in rows], ClassifyRequest(top=None))
+        results = classify(self.model, [self._example(row) for row in rows], ClassifyRequest(top=None))
         answers: Rows = []
-        for one in found:
-            labels, probabilities = zip(*one.top, strict=True)
-            label, probability = one.best()
+        for result in results:
+            labels, probabilities = zip(*result.top, strict=True)
+            label, probability = result.best()
             answers.append({"label": label, "probability": probability})
-            answers[-1] |= {"labels": list(labels), "probabilities": list(probabilities), "note": one.note or ""}
+            answers[-1] |= {"labels": list(labels), "probabilities": list(probabilities), "note": result.note or ""}
         return answers
 
     def _example(self, row: Row) -> Example:
@@ -228,8 +228,8 @@ class TaggerFunction(ModelFunction[Tagger]):
         """Words as in the training text, or split as the parameter says."""
         if parameters["words"] not in CHOICES:
             raise InputError(f"params: words: {parameters['words']!r} is not allowed; one of {', '.join(CHOICES)}")
-        found = tag(self.model, [row["text"] for row in rows], TagRequest(words=parameters["words"], explain=True))
-        return [{column.name: getattr(one, column.name) for column in self.outputs} for one in found]
+        results = tag(self.model, [row["text"] for row in rows], TagRequest(words=parameters["words"], explain=True))
+        return [{column.name: getattr(result, column.name) for column in self.outputs} for result in results]
 
 
 class ReaderFunction(ModelFunction[Reader]):
@@ -246,8 +246,8 @@ class ReaderFunction(ModelFunction[Reader]):
 
     @classmethod
     def example(cls, folder: Path) -> Row:
-        found = {"question": "where does anna live ?", "context": "anna lives in paris ."}
-        return found | ({"options": ["paris", "berlin"]} if Reader.load(folder).chooses else {})
+        row = {"question": "where does anna live ?", "context": "anna lives in paris ."}
+        return row | ({"options": ["paris", "berlin"]} if Reader.load(folder).chooses else {})
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
         del parameters
@@ -279,9 +279,14 @@ class TranslatorFunction(ModelFunction[LoadedTranslator]):
     read = staticmethod(read_translator)
 
     def answer(self, rows: Rows, parameters: Parameters) -> Rows:
-        found = translate(self.model, [row["text"] for row in rows], checked(BeamConfig, dict(parameters), "params"))
-        best = [one.candidates[0] if one.candidates else None for one in found]
-        return [{"translation": one.text if one else "", "score": one.score if one else None} for one in best]
+        translations = translate(
+            self.model, [row["text"] for row in rows], checked(BeamConfig, dict(parameters), "params")
+        )
+        best = [translation.candidates[0] if translation.candidates else None for translation in translations]
+        return [
+            {"translation": candidate.text if candidate else "", "score": candidate.score if candidate else None}
+            for candidate in best
+        ]
 
 
 def load(path: str | Path, _: Any = None) -> ModelFunction[Any]:

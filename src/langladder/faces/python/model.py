@@ -73,8 +73,8 @@ def asks(
             return method(self, *args, **options, **chosen)
 
         signature = inspect.signature(method)
-        positional = [one for one in signature.parameters if one not in ("self", "request")]
-        kept = [signature.parameters[one] for one in ("self", *positional)]
+        positional = [parameter for parameter in signature.parameters if parameter not in ("self", "request")]
+        kept = [signature.parameters[name] for name in ("self", *positional)]
         keyword = inspect.Parameter.KEYWORD_ONLY
         offered = [inspect.Parameter(key, keyword, default=value) for key, value in own.items()]
         call.__signature__ = signature.replace(parameters=[*kept, *offered])  # type: ignore[attr-defined]
@@ -135,8 +135,8 @@ class Model:
         """Its tokenizer; for a translator that of the source; None for models that read words or letters."""
         loaded = self._function.model
         loaded = getattr(loaded, "template", loaded)  # of what follows instructions
-        found: Tokenizer | None = getattr(loaded, "tokenizer", None) or getattr(loaded, "source", None)
-        return found
+        tokenizer: Tokenizer | None = getattr(loaded, "tokenizer", None) or getattr(loaded, "source", None)
+        return tokenizer
 
     @cached_property
     def vectors(self) -> "WordVectors":
@@ -147,8 +147,8 @@ class Model:
         """
         from langladder.formats.vector_files import read_vectors
 
-        found: WordVectors = self._function.model if self.kind == "embedding" else read_vectors(self.folder)
-        return found
+        vectors: WordVectors = self._function.model if self.kind == "embedding" else read_vectors(self.folder)
+        return vectors
 
     @cached_property
     def _language_model(self) -> LoadedModel:
@@ -187,12 +187,12 @@ class Model:
         """
         from langladder.answers.score import score_sentences
 
-        def one(text: str) -> Score:
-            (found,) = score_sentences(self._language_model, [text])
-            bits = math.inf if found["bits"] is None else found["bits"]
-            return Score(text, bits, found["tokens"])
+        def score(text: str) -> Score:
+            (result,) = score_sentences(self._language_model, [text])
+            bits = math.inf if result["bits"] is None else result["bits"]
+            return Score(text, bits, result["tokens"])
 
-        return _as_given(texts, [one(text) for text in _listed(texts)])
+        return _as_given(texts, [score(text) for text in _listed(texts)])
 
     @overload
     def generate(self, prompts: str, **options: Any) -> Generated: ...
@@ -211,12 +211,15 @@ class Model:
         from langladder.answers.generate import generate
 
         prompts_ = _listed(prompts)
-        found = generate(
+        continuations = generate(
             self._language_model, prompts_, request.sampling(), draft=request.draft, lookahead=request.lookahead
         )
         return _as_given(
             prompts,
-            [Generated(prompt, one.continuation, one.text) for prompt, one in zip(prompts_, found, strict=True)],
+            [
+                Generated(prompt, continuation.continuation, continuation.text)
+                for prompt, continuation in zip(prompts_, continuations, strict=True)
+            ],
         )
 
     @overload
@@ -249,13 +252,13 @@ class Model:
         from langladder.answers.translate import translate
 
         lines = _listed(texts)
-        found = translate(self._function.model, lines, request.search(), attention=request.attention)
-        best = [one.candidates[0] if one.candidates else None for one in found]
+        translations = translate(self._function.model, lines, request.search(), attention=request.attention)
+        best = [translation.candidates[0] if translation.candidates else None for translation in translations]
         return _as_given(
             texts,
             [
-                Translated(line, first.text if first else "", first.score if first else None, one.candidates)
-                for line, first, one in zip(lines, best, found, strict=True)
+                Translated(line, first.text if first else "", first.score if first else None, translation.candidates)
+                for line, first, translation in zip(lines, best, translations, strict=True)
             ],
         )
 
@@ -295,10 +298,13 @@ class Model:
 
         model, lines = self._function.model, _listed(texts)
         examples = [example_of(model, line) if line.strip() else BLANK for line in lines]
-        found = classify(model, examples, request)
+        results = classify(model, examples, request)
         return _as_given(
             texts,
-            [Classified(line, *one.best(), dict(one.top), one) for line, one in zip(lines, found, strict=True)],
+            [
+                Classified(line, *result.best(), dict(result.top), result)
+                for line, result in zip(lines, results, strict=True)
+            ],
         )
 
     @overload
@@ -316,12 +322,12 @@ class Model:
         from langladder.answers.tag import tag
 
         lines = _listed(texts)
-        found = tag(self._function.model, lines, request)
+        results = tag(self._function.model, lines, request)
         return _as_given(
             texts,
             [
-                Tagged(line, one.words, one.tags, one.probabilities or [], one)
-                for line, one in zip(lines, found, strict=True)
+                Tagged(line, result.words, result.tags, result.probabilities or [], result)
+                for line, result in zip(lines, results, strict=True)
             ],
         )
 
@@ -339,9 +345,9 @@ class Model:
         if bool(options) != model.chooses:
             wanted = "chooses among options; give two or more" if model.chooses else "finds a span; give no options"
             raise InputError(f"{self.name}: options: {list(options)}, but this reader {wanted}")
-        (found,) = answer(model, [Question(paragraph, question.strip(), (), options)], request)
-        best = found[0] if found else None
-        return Answered(question, best.text if best else "", best.probability if best else None, found)
+        (answers,) = answer(model, [Question(paragraph, question.strip(), (), options)], request)
+        best = answers[0] if answers else None
+        return Answered(question, best.text if best else "", best.probability if best else None, answers)
 
     # ---- word vectors --------------------------------------------------------------------------------------------
 
@@ -358,10 +364,13 @@ class Model:
         """
         from langladder.answers.words import nearest
 
-        found = [(word, nearest(self.vectors, word, request.count, request.measure)) for word in _listed(words)]
+        results = [(word, nearest(self.vectors, word, request.count, request.measure)) for word in _listed(words)]
         return _as_given(
             words,
-            [Neighbours(word, [one["word"] for one in near], [one["score"] for one in near]) for word, near in found],
+            [
+                Neighbours(word, [word["word"] for word in near], [word["score"] for word in near])
+                for word, near in results
+            ],
         )
 
     @overload
@@ -411,15 +420,15 @@ def _listed(texts: Texts) -> list[str]:
     if isinstance(texts, str):
         return [texts]
     try:
-        found = list(texts)
+        results = list(texts)
     except TypeError as error:
         raise InputError(f"{texts!r:.60} is neither a text nor a list of texts") from error
-    for number, one in enumerate(found):
-        if not isinstance(one, str):
-            raise InputError(f"text {number}: {one!r:.60} is not a string but of type {type(one).__name__}")
-    return found
+    for number, text in enumerate(results):
+        if not isinstance(text, str):
+            raise InputError(f"text {number}: {text!r:.60} is not a string but of type {type(text).__name__}")
+    return results
 
 
-def _as_given(texts: Texts, found: list[R]) -> R | Answers[R]:
+def _as_given(texts: Texts, results: list[R]) -> R | Answers[R]:
     """One answer for a string, `Answers` for several."""
-    return found[0] if isinstance(texts, str) else Answers(found)
+    return results[0] if isinstance(texts, str) else Answers(results)

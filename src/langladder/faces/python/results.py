@@ -60,7 +60,7 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_cell(one)}" for key, one in value.items())
+        return ", ".join(f"{key} {_cell(entry)}" for key, entry in value.items())
     return "" if value is None else str(value)
 
 
@@ -85,31 +85,31 @@ R = TypeVar("R", bound=Result)
 class Answers(Sequence[R], Generic[R]):
     """The answers to a list of texts, in their order."""
 
-    def __init__(self, found: Sequence[R]) -> None:
-        self._found = list(found)
+    def __init__(self, results: Sequence[R]) -> None:
+        self._results = list(results)
 
     @overload
     def __getitem__(self, index: int) -> R: ...
     @overload
     def __getitem__(self, index: slice) -> "Answers[R]": ...
     def __getitem__(self, index: int | slice) -> "R | Answers[R]":
-        return Answers(self._found[index]) if isinstance(index, slice) else self._found[index]
+        return Answers(self._results[index]) if isinstance(index, slice) else self._results[index]
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._results)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._found == list(other)
+        return isinstance(other, Sequence) and self._results == list(other)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         more = [f"… {len(self) - SHOWN:,} more"] if len(self) > SHOWN else []
-        return "[" + ",\n ".join([*map(repr, self._found[:SHOWN]), *more]) + "]"
+        return "[" + ",\n ".join([*map(repr, self._results[:SHOWN]), *more]) + "]"
 
     def rows(self) -> Rows:
         """The rows of all answers."""
-        return [row for one in self._found for row in one.rows()]
+        return [row for result in self._results for row in result.rows()]
 
     def _repr_html_(self) -> str:
         return html_of(self.rows())
@@ -220,9 +220,9 @@ class Filled(Result):
 
     def rows(self) -> Rows:
         return [
-            {"text": self.text, "gap": number, "filling": one.text, "probability": one.probability}
+            {"text": self.text, "gap": number, "filling": filling.text, "probability": filling.probability}
             for number, gap in enumerate(self.gaps)
-            for one in gap
+            for filling in gap
         ]
 
 
@@ -235,8 +235,8 @@ class Neighbours(Result):
     scores: list[float] = field(repr=False)
 
     def rows(self) -> Rows:
-        found = zip(self.words, self.scores, strict=True)
-        return [{"word": self.word, "neighbour": other, "score": score} for other, score in found]
+        pairs = zip(self.words, self.scores, strict=True)
+        return [{"word": self.word, "neighbour": other, "score": score} for other, score in pairs]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -35,7 +35,7 @@ from langladder.text.tokenize.side import tokenize_side
 from langladder.text.tokenize.tokenizers import TokenizerConfig
 from langladder.text.words.vocabulary import VocabularyConfig, WordCorpus, encode_words
 
-GIVEN = {side.argument: side.name for side in SIDES.values() if side.argument}
+SIDE_OF_ARGUMENT = {side.argument: side.name for side in SIDES.values() if side.argument}
 """Argument for the data → its side."""
 SETS = (list, tuple, set, frozenset)
 """Types that can hold the labels of a multi-label text."""
@@ -56,7 +56,11 @@ class _Family(Protocol):
 
 def trained_on(argument: str) -> list[str]:
     """The families whose rungs are trained on an argument for the data."""
-    return [one.name for one in families().values() if one.name in defaults() and one.texts == (GIVEN[argument],)]
+    return [
+        family.name
+        for family in families().values()
+        if family.name in defaults() and family.texts == (SIDE_OF_ARGUMENT[argument],)
+    ]
 
 
 class _Rung(NamedTuple):
@@ -70,7 +74,7 @@ class _Rung(NamedTuple):
     @property
     def side(self) -> str:
         """The side of its data."""
-        return GIVEN[self.argument]
+        return SIDE_OF_ARGUMENT[self.argument]
 
 
 class TrainedModel(Model):
@@ -194,9 +198,9 @@ def _only(data: Mapping[str, object]) -> tuple[str, object]:
     """
     chosen = {name: value for name, value in data.items() if value is not None}
     if len(chosen) != 1:
-        raise InputError(f"train: {' and '.join(chosen) or 'no data'} given; give one of {', '.join(GIVEN)}")
-    [found] = chosen.items()
-    return found
+        raise InputError(f"train: {' and '.join(chosen) or 'no data'} given; give one of {', '.join(SIDE_OF_ARGUMENT)}")
+    [entry] = chosen.items()
+    return entry
 
 
 @cache
@@ -205,8 +209,10 @@ def defaults() -> dict[str, dict[str, Settings]]:
 
     `sizes`: size → a rung, as `family.rung` → the settings that differ from small, by dotted keys.
     """
-    found: dict[str, dict[str, Settings]] = json.loads((files(__package__) / "rungs.json").read_text(encoding="utf-8"))
-    return found
+    results: dict[str, dict[str, Settings]] = json.loads(
+        (files(__package__) / "rungs.json").read_text(encoding="utf-8")
+    )
+    return results
 
 
 def sized(part: str, name: str, size: str) -> Settings:
@@ -221,9 +227,9 @@ def sized(part: str, name: str, size: str) -> Settings:
     sizes = defaults()["sizes"]
     if size not in sizes:
         raise InputError(f"train: size: {size!r} is not allowed; sizes: {', '.join(sizes)}")
-    found: Settings = deepcopy(defaults()[part][name])
-    _change(found, sizes[size].get(f"{part}.{name}", {}), name)
-    return found
+    settings: Settings = deepcopy(defaults()[part][name])
+    _change(settings, sizes[size].get(f"{part}.{name}", {}), name)
+    return settings
 
 
 def _chosen(
@@ -234,9 +240,9 @@ def _chosen(
     Raises:
         InputError: there is none of that name, its settings are not allowed, or its base is missing or does not fit.
     """
-    family = next((one for one in trained_on(argument) if name in defaults()[one]), None)
+    family = next((kind for kind in trained_on(argument) if name in defaults()[kind]), None)
     if family is None:
-        names = ", ".join(known for one in trained_on(argument) for known in defaults()[one])
+        names = ", ".join(known for kind in trained_on(argument) for known in defaults()[kind])
         raise InputError(f"train: {name[:80]!r} is not a rung that is trained on {argument}; rungs: {names}")
     values = sized(family, name, size)
     if steps is not None:
@@ -250,14 +256,16 @@ def _chosen(
     if bases := families()[family].bases:
         values["base"] = _base(base, values, family, f"{where}: base", bases)
     elif base is not None:
-        names = ", ".join(known for one in trained_on(argument) if families()[one].bases for known in defaults()[one])
+        names = ", ".join(
+            known for kind in trained_on(argument) if families()[kind].bases for known in defaults()[kind]
+        )
         raise InputError(
             f"{where}: base: {name} starts from no other model; leave it out, or choose from {names or '–'}"
         )
     if values.get("input", {}).get("units") == "subwords":
         raise InputError(f"{where}.input.units: 'subwords' needs the tokenizer of a text; use dvc repro, or words")
-    found = checked(families()[family].settings(values), values, where)
-    return _Rung(argument, family, found.model_copy(update={"maker": families()[family].maker(values)}), values)
+    settings = checked(families()[family].settings(values), values, where)
+    return _Rung(argument, family, settings.model_copy(update={"maker": families()[family].maker(values)}), values)
 
 
 def _base(base: str | Path | Model | None, values: Settings, family: str, where: str, bases: Sequence[str]) -> str:
@@ -268,7 +276,7 @@ def _base(base: str | Path | Model | None, values: Settings, family: str, where:
     """
     from langladder.formats.imported import described  # which imports PyTorch
 
-    kinds = ", ".join(one for one in bases if one != "given")
+    kinds = ", ".join(base for base in bases if base != "given")
     if base is None:
         raise InputError(f"{where}: missing; give a model, or its folder, of: {kinds}")
     folder = (base.folder if isinstance(base, Model) else Path(base)).resolve()
@@ -385,15 +393,15 @@ def _written(root: Path, argument: str, source: Any) -> Path:
         if argument == "text":
             lines, name = [" ".join(line.splitlines()) for line in source], "text.txt"
         elif argument == "pairs":
-            lines = [json.dumps({"source": str(one), "target": str(other)}) for one, other in source]
+            lines = [json.dumps({"source": str(pair), "target": str(other)}) for pair, other in source]
             name = "pairs.jsonl"
         elif argument == "questions":
-            lines, name = [json.dumps(_question(one)) for one in source], "questions.jsonl"
+            lines, name = [json.dumps(_question(question)) for question in source], "questions.jsonl"
         elif argument == "labels":
             lines = [json.dumps({"text": str(text), "label": _plain(label)}) for text, label in source]
             name = "labels.jsonl"
         else:
-            lines = ["\n".join(f"{word}\t{tag}" for word, tag in one) + "\n" for one in source]
+            lines = ["\n".join(f"{word}\t{tag}" for word, tag in sentence) + "\n" for sentence in source]
             name = "tags.tsv"
     except InputError:
         raise

@@ -99,12 +99,12 @@ class Measure(NamedTuple):
 
 def advice(inputs: ReportInputs) -> list[Advice]:
     """For each kind of rung that is trained here; nothing of kinds of which nothing is listed."""
-    found = []
+    results = []
     for family in inputs.families:
         rungs = inputs.rungs_with(family.name, family.page()) if family.trained and family.report_module else []
         if rungs and (advised := _of_kind(family, rungs, inputs)):
-            found.append(advised)
-    return found
+            results.append(advised)
+    return results
 
 
 def nothing_measured(data: Mapping[str, Any]) -> str:
@@ -283,22 +283,22 @@ def _more_data(best: Judged, entries: Sequence[Entry[Page]], inputs: ReportInput
     page: Any = next(entry.page for entry in entries if entry.title == best.title)
     if "more_labels" not in type(page).model_fields:
         return "how much more data would give was not measured."
-    found: MoreLabels | None = page.more_labels
-    if found is None:
+    result: MoreLabels | None = page.more_labels
+    if result is None:
         train = ((inputs.data.get("labels") or {}).get("splits") or {}).get("train") or {}
         if train.get("examples", FEWEST) < FEWEST:
             return f"the gain from more labels cannot be estimated from fewer than {FEWEST} texts."
         return "the gain from more data was not measured (`learning_curve: true` measures it for labels)."
-    texts = f"twice the labels ({2 * found.texts:,} instead of {found.texts:,})"
-    if not found.learnt:
+    texts = f"twice the labels ({2 * result.texts:,} instead of {result.texts:,})"
+    if not result.learnt:
         return f"the gain from more labels cannot be estimated, because {best.title} hardly learns anything from fewer."
-    low, high = (100 * end for end in (found.low, found.high))
-    if found.low > 0:
+    low, high = (100 * end for end in (result.low, result.high))
+    if result.low > 0:
         where = " on the test split" if page.by_fold else ""
-        ends = [numbers.share(min(1.0, found.accuracy + more)) for more in (found.gain, found.low, found.high)]
+        ends = [numbers.share(min(1.0, result.accuracy + more)) for more in (result.gain, result.low, result.high)]
         return (
             f"with {texts} {best.title} would have accuracy {ends[0]} ({ends[1]} to {ends[2]}) instead of "
-            f"{numbers.share(found.accuracy)}{where}, if its learning curve continues in the same way."
+            f"{numbers.share(result.accuracy)}{where}, if its learning curve continues in the same way."
         )
     if high < HARDLY:
         return f"{texts} would improve {best.title} by at most {high:.1f} points of accuracy."
@@ -328,26 +328,26 @@ def _more(family: AnyFamily, rungs: Sequence[Judged], measure: Measure, inputs: 
     """
     with_more = [rung for rung in rungs if rung.pretrained]
     without = [rung for rung in rungs if not rung.pretrained]
-    kind = [one for one in inputs.families if one.page() is family.page()]
-    growing = [one for one in kind if one.bases]
+    kind = [entry for entry in inputs.families if entry.page() is family.page()]
+    growing = [family for family in kind if family.bases]
     if not with_more or not without:
         if not growing or growing == kind:  # of what always grows from another there is no rung without
             return f"Other settings were not tried here; {data}"
-        listed = ", ".join(f"`{one.listed}`" for one in growing)
+        listed = ", ".join(f"`{family.listed}`" for family in growing)
         return f"The effect of word vectors or pre-training was not measured here (list some in {listed}); {data}"
-    found = []
+    results = []
     for rung in with_more:
         twins = [other for other in without if other.network and other.network == rung.network]
         if twins:
             twin = max(twins, key=lambda other: measure.sign * other.value)
-            found.append(_gain(rung, twin, measure))
-    if not found:
+            results.append(_gain(rung, twin, measure))
+    if not results:
         names = " and ".join(rung.title for rung in with_more)
         missing = f"the network of {names} was not trained without them"
         if any(rung.network is None for rung in with_more):
             missing = "this report does not say which network a rung has; `dvc repro -f -s report` makes it again"
         return f"The gain from word vectors or pre-training was not measured: {missing}; {data}"
-    return f"{'; '.join(found)}; {data}"
+    return f"{'; '.join(results)}; {data}"
 
 
 def _gain(rung: Judged, twin: Judged, measure: Measure) -> str:
@@ -369,18 +369,18 @@ def _size(data: Mapping[str, Any], side: str) -> str:
     report = data.get(side) or {}
     train = (report.get("splits") or {}).get("train") or {}
     parts = [_counted(train, unit) for unit in ("documents", "examples", "sentences", "pairs", "words")]
-    found = ", ".join(part for part in parts if part)
-    if not found:
+    text = ", ".join(part for part in parts if part)
+    if not text:
         return ""
     scripts = train.get("scripts") or {}
     if scripts:
-        found += f" in {max(scripts, key=scripts.__getitem__)} script"
+        text += f" in {max(scripts, key=scripts.__getitem__)} script"
     labels = (report.get("labels") or {}).get("train") or {}
     if not labels:
-        return found
+        return text
     rarest = min(labels, key=labels.__getitem__)
     kind = "tags" if side == "tags" else "labels"
-    return f"{found} and {len(labels):,} {kind} (the rarest, {rarest}, occurs {labels[rarest]:,} times)"
+    return f"{text} and {len(labels):,} {kind} (the rarest, {rarest}, occurs {labels[rarest]:,} times)"
 
 
 def _counted(train: Mapping[str, Any], unit: str) -> str:
@@ -396,7 +396,7 @@ def _bound(entries: Sequence[Entry[Page]], best: Judged) -> str:
     return "" if floor is None else f" (the floor is {floor:.2f})"
 
 
-def lines(found: Sequence[Advice]) -> Iterator[str]:
+def lines(results: Sequence[Advice]) -> Iterator[str]:
     """As text: a line a kind."""
-    for one in found:
-        yield f"{one.title}: {' '.join(one.sentences)}"
+    for line in results:
+        yield f"{line.title}: {' '.join(line.sentences)}"

@@ -97,7 +97,7 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     """All claims, of experiments and of probes; what was measured of those that are about no rung here."""
     if claims := inputs.rungs_with(family, ClaimPage):
-        placed = {claim.name for found in placed_claims(inputs).values() for claim in found}
+        placed = {claim.name for claims in placed_claims(inputs).values() for claim in claims}
         alone = claim_views([claim for claim in claims if claim.name not in placed])
         context = {"claims": claim_views(claims, drawn=False), "alone": alone}
         yield Section("claims", "Claims, measured", "claims.html.j2", context)
@@ -114,12 +114,12 @@ def placed_claims(inputs: ReportInputs) -> dict[tuple[str, str], list[Entry[Clai
         for family in inputs.families
         if family.trained
     }
-    found: dict[tuple[str, str], list[Entry[ClaimPage]]] = {}
+    claims: dict[tuple[str, str], list[Entry[ClaimPage]]] = {}
     for family in inputs.families:
         for claim in inputs.rungs_with(family.name, ClaimPage):
             if key := _rung_of(claim, kinds):
-                found.setdefault(key, []).append(claim)
-    return found
+                claims.setdefault(key, []).append(claim)
+    return claims
 
 
 def _rung_of(claim: Entry[ClaimPage], kinds: Mapping[str, Sequence[Entry[Any]]]) -> tuple[str, str] | None:
@@ -127,7 +127,7 @@ def _rung_of(claim: Entry[ClaimPage], kinds: Mapping[str, Sequence[Entry[Any]]])
     subjects = ABOUT.get(name) or ABOUT.get(package, ())
     own = [(kind, rung.name) for kind in subjects for rung in kinds.get(kind, ()) if rung.metadata.module]
     for trained in reversed(claim.metadata.trains):
-        if key := next((one for one in own if one[1] == trained), None):
+        if key := next((rung for rung in own if rung[1] == trained), None):
             return key
     return (own[0][0], "") if own and package != "foundations" else None
 
@@ -140,7 +140,7 @@ def claim_views(claims: Claims, *, drawn: bool = True) -> list[ClaimView]:
             claim.title,
             claim.metadata.claim or claim.title,
             claim.metadata.paper,
-            mark([one for one in (claim.page.findings, claim.timing.timed) if one is not None]),
+            mark([findings for findings in (claim.page.findings, claim.timing.timed) if findings is not None]),
             list(_parts(claim)) if drawn else [],
         )
         for claim in claims
@@ -149,7 +149,7 @@ def claim_views(claims: Claims, *, drawn: bool = True) -> list[ClaimView]:
 
 def mark(parts: Iterable[Shown]) -> str:
     """What the seed and the machine's speed decide, in a word: that of the part that was tested, where it is one."""
-    tested = sorted({one.outcome for one in parts} - {"not tested"})
+    tested = sorted({part.outcome for part in parts} - {"not tested"})
     return "holds in part" if len(tested) == 2 else tested[0] if tested else "not tested"
 
 
@@ -216,12 +216,12 @@ def _draw(axes: Axes, line: Series, number: int, hue: str, categories: list[str]
     """One series; what was not measured leaves a gap."""
     positions: Mapping[str | float, float] = {category: position for position, category in enumerate(categories)}
     spread = line.error or [None] * len(line.y)
-    found = [(x, y, e or 0.0) for x, y, e in zip(line.x, line.y, spread, strict=True) if y is not None]
-    if not found:
+    points = [(x, y, e or 0.0) for x, y, e in zip(line.x, line.y, spread, strict=True) if y is not None]
+    if not points:
         return
-    x, y, error = zip(*found, strict=True)
+    x, y, error = zip(*points, strict=True)
     style: dict[str, Any] = {"color": hue, "linewidth": 2, "linestyle": DASHES[number // len(SERIES) % len(DASHES)]}
-    if len(found) <= MOST_MARKS:
+    if len(points) <= MOST_MARKS:
         style |= {"marker": MARKERS[number % len(MARKERS)], "markersize": 5.5}
     if categories and alone:
         style["linestyle"] = ""  # nothing lies between two categories
@@ -253,10 +253,10 @@ def separated(positions: list[float], *, log: bool) -> list[float]:
     *inner, last = [math.log(position) if log else position for position in positions]
     points = [ALONG * (position - inner[0]) / (last - inner[0]) for position in [*inner, last]]
 
-    def clear(one: int, other: int) -> bool:
+    def clear(hue: int, other: int) -> bool:
         return (
-            points[other] - points[one]
-            > LETTER * (len(_number_text(positions[one])) + len(_number_text(positions[other])) + 1) / 2
+            points[other] - points[hue]
+            > LETTER * (len(_number_text(positions[hue])) + len(_number_text(positions[other])) + 1) / 2
         )
 
     kept = [0]

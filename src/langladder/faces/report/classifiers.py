@@ -94,9 +94,12 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     if not rungs:
         return
     yield judged_section(rungs, JUDGING)
-    weighed = [rung for rung in rungs if any(one.weights for one in rung.page.shown)]
+    weighed = [rung for rung in rungs if any(example.weights for example in rung.page.shown)]
     context: dict[str, object] = {
-        "texts": aligned(weighed, lambda page: (((one.text, one.second, one.label), seen(one)) for one in page.shown)),
+        "texts": aligned(
+            weighed,
+            lambda page: (((example.text, example.second, example.label), seen(example)) for example in page.shown),
+        ),
         "weighed": choice(weighed, loss, BESIDE),
         "shown": WEIGHED,
         "rungs": inside(rungs, loss),
@@ -180,12 +183,16 @@ class Inside:
     filters: list[tuple[str, list[Filter]]]
 
 
-def seen(one: Decision) -> Seen:
+def seen(decision: Decision) -> Seen:
     """A decision as the page shows it; words without weights where the classifier cannot tell them."""
-    pieces = one.pieces if one.weights else [one.text, *(["<sep>", one.second] if one.second is not None else [])]
-    words = marked(pieces, one.weights or [0.0] * len(pieces), one.text)
-    attention = attended(one.pieces, one.attention, one.text) if one.attention else []
-    return Seen(one.label, one.said, one.probability, words, attention)
+    pieces = (
+        decision.pieces
+        if decision.weights
+        else [decision.text, *(["<sep>", decision.second] if decision.second is not None else [])]
+    )
+    words = marked(pieces, decision.weights or [0.0] * len(pieces), decision.text)
+    attention = attended(decision.pieces, decision.attention, decision.text) if decision.attention else []
+    return Seen(decision.label, decision.said, decision.probability, words, attention)
 
 
 def inside(rungs: ClassifierRungs, loss: Loss[ClassifierPage]) -> list[Inside]:
@@ -199,36 +206,37 @@ def inside(rungs: ClassifierRungs, loss: Loss[ClassifierPage]) -> list[Inside]:
             "Confusions",
         )
     }
-    reading = [rung for rung in rungs if any(one.tree for one in rung.page.shown)]
+    reading = [rung for rung in rungs if any(example.tree for example in rung.page.shown)]
     each = min(TREES, max(1, MAX_TREES // max(1, len(reading))))
-    found = []
+    blocks = []
     for rung in rungs:
         page = rung.page
         trees = list(_trees(page, rung.title, each))
-        found.append(
+        blocks.append(
             Inside(
                 rung.name,
                 rung.title,
                 maps[rung.name].figures if rung.name in maps else [],
-                [(one.text, seen(one)) for one in page.mistakes[:MISTAKES]],
+                [(mistake.text, seen(mistake)) for mistake in page.mistakes[:MISTAKES]],
                 trees,
                 dict(legend(page.labels)) if trees else {},
-                [(label, list(own)) for label, own in groupby(page.filters, key=lambda one: one.label)],
+                [(label, list(own)) for label, own in groupby(page.filters, key=lambda example: example.label)],
             )
         )
-    return found
+    return blocks
 
 
 def _trees(page: ClassifierPage, title: str, most: int) -> Iterator[Picture]:
     """The first trees that are not too large; a wrong label is told below."""
     drawn = 0
-    for one in page.shown:
-        svg = draw_tree(one.tree, one.text.split(" "), page.labels, f"{title}: {plain(one.text)}")
+    for example in page.shown:
+        svg = draw_tree(example.tree, example.text.split(" "), page.labels, f"{title}: {plain(example.text)}")
         if svg is not None and drawn < most:
             drawn += 1
-            predicted = isolated(one.said) + f" ({100 * one.probability:.0f} %)"
+            predicted = isolated(example.said) + f" ({100 * example.probability:.0f} %)"
             yield Picture(
-                Markup(svg), predicted if one.said == one.label else predicted + ", really " + isolated(one.label)
+                Markup(svg),
+                predicted if example.said == example.label else predicted + ", really " + isolated(example.label),
             )
 
 
@@ -268,21 +276,21 @@ def _whole_words(pieces: Sequence[str], weights: Sequence[float], text: str) -> 
     Pieces go together where one follows the other at once in the text, with a letter or digit at both sides, of a
     script that writes spaces between words.
     """
-    found: list[_Word] = []
+    words: list[_Word] = []
     lowered, end = text.lower(), -1
     for piece, weight in zip(pieces, weights, strict=True):
         bare = piece.strip(_SPACES)
         start = lowered.find(bare.lower(), max(end, 0)) if bare else -1
         follows = start >= 0 and start == end
         word = SEPARATOR if piece == RESERVED[0] else bare or "␣"
-        if follows and _is_letter(found[-1].text[-1]) and _is_letter(bare[0]):
-            found[-1] = _Word(found[-1].text + bare, found[-1].weight + weight, " ")
+        if follows and _is_letter(words[-1].text[-1]) and _is_letter(bare[0]):
+            words[-1] = _Word(words[-1].text + bare, words[-1].weight + weight, " ")
         else:
             if follows:
-                found[-1] = found[-1]._replace(after="")
-            found.append(_Word(word, weight, " "))
+                words[-1] = words[-1]._replace(after="")
+            words.append(_Word(word, weight, " "))
         end = start + len(bare) if start >= 0 else end
-    return found
+    return words
 
 
 def _is_letter(char: str) -> bool:

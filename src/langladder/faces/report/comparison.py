@@ -80,15 +80,15 @@ def compare(a: ReportInputs, b: ReportInputs, columns: Sequence[str] = ()) -> li
     Raises:
         InputError: no such measure (names those there are).
     """
-    found, known = [], dict[str, None]()
+    tables, known = [], dict[str, None]()
     for family, (before, after) in _kinds([a, b]):
         measures = _measures(family, [*before, *after])
         known |= dict.fromkeys(column.title for column in measures)
         if wanted := _wanted(measures, columns):
-            found.append(_compare(family.title, before, after, wanted))
-    if columns and not found:
+            tables.append(_compare(family.title, before, after, wanted))
+    if columns and not tables:
         raise InputError(f"columns: {', '.join(columns)}: no such measure; there are {', '.join(known)}")
-    return found
+    return tables
 
 
 def _kinds(runs: Sequence[ReportInputs]) -> list[tuple[AnyFamily, list[list[Entry[Page]]]]]:
@@ -135,7 +135,7 @@ def across(runs: Sequence[ReportInputs], columns: Sequence[str] = ()) -> list[Ac
     Raises:
         InputError: no such measure (names those there are).
     """
-    found, known = [], dict[str, None]()
+    tables, known = [], dict[str, None]()
     for family, rungs in _kinds(runs):
         sides = [{rung.name: rung for rung in side} for side in rungs]
         measures = _measures(family, [rung for side in sides for rung in side.values()])
@@ -143,10 +143,10 @@ def across(runs: Sequence[ReportInputs], columns: Sequence[str] = ()) -> list[Ac
         for column in _wanted(measures, columns)[: None if columns else 1]:
             behind = measures[measures.index(column) + 1 :][:1]
             interval = behind[0] if behind and behind[0].interval else None
-            found.append(_across(family, sides, column, interval))
-    if columns and not found:
+            tables.append(_across(family, sides, column, interval))
+    if columns and not tables:
         raise InputError(f"columns: {', '.join(columns)}: no such measure; there are {', '.join(known)}")
-    return found
+    return tables
 
 
 def _across(
@@ -232,11 +232,11 @@ def _wanted(measures: Sequence[Column[Any]], starts: Sequence[str]) -> list[Colu
     """For each beginning the column of that title, or else the first whose title begins so."""
     if not starts:
         return [column for column in measures if column.compared]
-    found = [
+    columns = [
         next((column for exact in (True, False) for column in measures if _is(column, start, exact=exact)), None)
         for start in starts
     ]
-    return [column for column in found if column is not None]
+    return [column for column in columns if column is not None]
 
 
 def _is(column: Column[Any], title: str, *, exact: bool) -> bool:
@@ -297,8 +297,8 @@ def _drawn(comparison: Comparison) -> RichTable:
     rows = []
     for title, measures in comparison.rows:
         cells: list[Text] = []
-        for one in measures:
-            style = {True: "bold green", False: "red", None: ""}[one.better]
-            cells += [Text(one.a), Text(one.b), Text(one.difference, style=style)]
+        for entry in measures:
+            style = {True: "bold green", False: "red", None: ""}[entry.better]
+            cells += [Text(entry.a), Text(entry.b), Text(entry.difference, style=style)]
         rows.append((title, cells))
     return narrow_table(comparison.title, headings, rows)

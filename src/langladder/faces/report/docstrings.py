@@ -45,11 +45,11 @@ def equations(text: str, settings: Mapping[str, object] = MappingProxyType({})) 
 
 def _holds(line: str, settings: Mapping[str, object]) -> bool:
     """Whether a line is of no setting, or of the value that the model has; a letter (`heads: g`) is any number."""
-    found = _SETTING.match(line)
-    if not found or found[1] not in settings:
+    match = _SETTING.match(line)
+    if not match or match[1] not in settings:
         return True
-    value = settings[found[1]]
-    return value is not None if len(found[2]) == 1 else str(value).lower() == found[2]
+    value = settings[match[1]]
+    return value is not None if len(match[2]) == 1 else str(value).lower() == match[2]
 
 
 def prose(text: str) -> str:
@@ -63,12 +63,12 @@ def sentences(text: str) -> list[str]:
 
     One that leads to an equation ends here with a full stop, unless it only leads there (`It sees:`) or names a paper.
     """
-    found = [one.strip() for line in text.splitlines() for one in _END.split(_CITED.sub("", line))]
-    whole = [one for one in found if one and not one[0].islower() and not _LEADS.fullmatch(one)]
-    return [f"{one[:-1]}." if one.endswith(":") else one for one in whole]
+    parts = [part.strip() for line in text.splitlines() for part in _END.split(_CITED.sub("", line))]
+    whole = [part for part in parts if part and not part[0].islower() and not _LEADS.fullmatch(part)]
+    return [f"{sentence[:-1]}." if sentence.endswith(":") else sentence for sentence in whole]
 
 
 def papers(text: str) -> str:
     """The papers that a prose names, each once: `Kneser & Ney 1995; Chen & Goodman 1998`."""
-    cited = [one.strip() for group in _CITED.findall(" ".join(text.split())) for one in group.split(";")]
+    cited = [part.strip() for group in _CITED.findall(" ".join(text.split())) for part in group.split(";")]
     return "; ".join(dict.fromkeys(cited))

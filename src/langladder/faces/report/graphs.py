@@ -174,9 +174,9 @@ def _draw_edge(axes: Axes, edge: Edge, points: Sequence[Spot], *, arrows: bool, 
     """A curve from the border of the first box to that of the last, straight through the columns between."""
     vertices: list[tuple[float, float]] = []
     codes: list[np.uint8] = []
-    for number, (one, other) in enumerate(pairwise(points)):
-        sizes = (one.height, other.height) if down else (one.width, other.width)
-        (x0, y0), (x1, y1) = ((p.y, p.x) if down else (p.x, p.y) for p in (one, other))
+    for number, (start, other) in enumerate(pairwise(points)):
+        sizes = (start.height, other.height) if down else (start.width, other.width)
+        (x0, y0), (x1, y1) = ((p.y, p.x) if down else (p.x, p.y) for p in (start, other))
         x0, x1 = x0 + sizes[0] / 2, x1 - sizes[1] / 2
         middle = (x0 + x1) / 2
         vertices += [(x0, y0), (middle, y0), (middle, y1), (x1, y1)]
@@ -219,9 +219,9 @@ def layered(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> Layout:
         routes[edge] = [f"{edge.start} {edge.line} {edge.end} {number}" for number in between]
         for number, point in zip(between, routes[edge], strict=True):
             columns[number].append(point)
-        for one, other in pairwise([edge.start, *routes[edge], edge.end]):
-            before.setdefault(other, []).append(one)
-            after.setdefault(one, []).append(other)
+        for start, other in pairwise([edge.start, *routes[edge], edge.end]):
+            before.setdefault(other, []).append(start)
+            after.setdefault(start, []).append(other)
     heights = {node: boxes[node].height + GAP if node in boxes else GAP for nodes in columns for node in nodes}
     ys: dict[str, float] = {}
     for nodes in columns:
@@ -248,10 +248,10 @@ def _spread(nodes: Sequence[str], wanted: Sequence[float], heights: Mapping[str,
     from scipy.optimize import isotonic_regression  # takes time to load
 
     sizes = [heights[node] for node in nodes]
-    steps = list(accumulate((one + other) / 2 for one, other in pairwise(sizes)))
+    steps = list(accumulate((size + other) / 2 for size, other in pairwise(sizes)))
     stacked = [0.0, *steps]
-    found = isotonic_regression([y - low for y, low in zip(wanted, stacked, strict=True)]).x
-    return {node: float(y) + low for node, y, low in zip(nodes, found, stacked, strict=True)}
+    positions = isotonic_regression([y - low for y, low in zip(wanted, stacked, strict=True)]).x
+    return {node: float(y) + low for node, y, low in zip(nodes, positions, stacked, strict=True)}
 
 
 # ---- the pipeline ----------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ MODELS = "models/"
 
 def family_tree_sections(inputs: ReportInputs) -> Iterable[Section]:
     """A drawing of the rungs that grew from another, and of those that they grew from; nothing where none did."""
-    rungs = {f"{one.name}/{rung.name}": rung for one in inputs.families for rung in inputs.of(one.name)}
+    rungs = {f"{family.name}/{rung.name}": rung for family in inputs.families for rung in inputs.of(family.name)}
     bases = {key: base for key, rung in rungs.items() if (base := rung.grew_from) is not None}
     reads = {key: rung.metadata.reads for key, rung in rungs.items()}
     if bases:
@@ -418,12 +418,12 @@ def label_colours(labels: Sequence[str]) -> dict[str, str]:
     if len(labels) != 2 and not all(label.isdecimal() for label in labels):
         return {label: f"var(--series-{number % len(SERIES)})" for number, label in enumerate(labels)}
     last = len(labels) - 1
-    found = {}
+    colours = {}
     for number, label in enumerate(labels):
         strength = abs(2 * number - last) / max(last, 1)  # 1 at both ends, 0 between
         hue = "var(--series-1)" if 2 * number < last else "var(--series-0)"
-        found[label] = f"color-mix(in srgb, {hue} {100 * strength:.0f}%, var(--grid))"
-    return found
+        colours[label] = f"color-mix(in srgb, {hue} {100 * strength:.0f}%, var(--grid))"
+    return colours
 
 
 def legend(labels: Sequence[str]) -> Mapping[str, tuple[str, str]]:

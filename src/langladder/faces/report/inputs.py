@@ -167,12 +167,12 @@ def in_history(rungs: Iterable[Entry[P]]) -> list[Entry[P]]:
 
 def with_unique_names(families: Mapping[str, Sequence[Entry[P]]]) -> list[Entry[P]]:
     """The rungs of all families, each under a name of its own."""
-    found: dict[str, Entry[P]] = {}
+    entries: dict[str, Entry[P]] = {}
     for family, rungs in families.items():
         for rung in rungs:
-            name = f"{family}_{rung.name}" if rung.name in found else rung.name
-            found[name] = replace(rung, alias=name if name != rung.page.name else "", family=family)
-    return list(found.values())
+            name = f"{family}_{rung.name}" if rung.name in entries else rung.name
+            entries[name] = replace(rung, alias=name if name != rung.page.name else "", family=family)
+    return list(entries.values())
 
 
 class Stage(Part):
@@ -233,14 +233,15 @@ class ReportInputs:
 
         A family, the first of its group, with the rungs of all families of the group, in order of history.
         """
-        found: dict[str, list[AnyFamily]] = {}
+        kinds: dict[str, list[AnyFamily]] = {}
         for family in self.families:
-            found.setdefault(family.group, []).append(family)
+            kinds.setdefault(family.group, []).append(family)
         rungs = {
-            group: {one.name: self.of(one.name) for one in some if self.of(one.name)} for group, some in found.items()
+            group: {family.name: self.of(family.name) for family in some if self.of(family.name)}
+            for group, some in kinds.items()
         }
         return [
-            (found[group][0], with_unique_names(own) if len(own) < 2 else in_history(with_unique_names(own)))
+            (kinds[group][0], with_unique_names(own) if len(own) < 2 else in_history(with_unique_names(own)))
             for group, own in rungs.items()
             if own
         ]
@@ -251,9 +252,12 @@ class ReportInputs:
         So families that are judged alike (claims; language models, and those that grew from them) share a section, and
         stand in order of history in it.
         """
-        found = {one.name: [rung for rung in self.of(one.name) if isinstance(rung.page, page)] for one in self.families}
-        having = [name for name, rungs in found.items() if rungs]
-        return in_history(with_unique_names(found)) if having[:1] == [family] else []
+        results = {
+            family.name: [rung for rung in self.of(family.name) if isinstance(rung.page, page)]
+            for family in self.families
+        }
+        having = [name for name, rungs in results.items() if rungs]
+        return in_history(with_unique_names(results)) if having[:1] == [family] else []
 
 
 def load_report(
@@ -312,22 +316,22 @@ def load_report(
 def _languages(data: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
     """See `ReportInputs.languages`: of the data reports."""
     return {
-        side if name == TEXT else name: one.get("language")
+        side if name == TEXT else name: convention.get("language")
         for side, report in data.items()
-        for name, one in report.get("conventions", {}).items()
+        for name, convention in report.get("conventions", {}).items()
     }
 
 
 def rungs_by_family(families: Sequence[AnyFamily], entries: Mapping[Key, Entry[Page]]) -> dict[str, list[Entry[Page]]]:
     """The rungs of each family; those that a page of another family holds (an input embedding) come last."""
     own = {family.name: [entry for (name, _), entry in entries.items() if name == family.name] for family in families}
-    found = {name: {name: rungs} for name, rungs in own.items()}
+    results = {name: {name: rungs} for name, rungs in own.items()}
     for family in families:
         for entry in own[family.name]:
             for other, (page, what) in family.inside(entry.page).items():
                 held = Entry(page, RungMetadata(title=f"{entry.title}, {what}"), inside=True)
-                found[other][family.name] = [*found[other].get(family.name, []), held]
-    return {name: with_unique_names(rungs) for name, rungs in found.items()}
+                results[other][family.name] = [*results[other].get(family.name, []), held]
+    return {name: with_unique_names(rungs) for name, rungs in results.items()}
 
 
 def stage_of(family: AnyFamily, rung: str) -> str:
@@ -366,8 +370,8 @@ def _predictions(path: Path) -> list[Prediction]:
 def _settings(model: Path, family: str) -> dict[str, object]:
     """Of the class of a model, as its provenance has them; {} where it is not here."""
     file = model / "provenance.json"
-    found: dict[str, Any] = read_json(file) if file.is_file() else {}
-    own = (found.get("settings") or {}).get(family) or {}
+    settings: dict[str, Any] = read_json(file) if file.is_file() else {}
+    own = (settings.get("settings") or {}).get(family) or {}
     return {"_target_": own.get("_target_"), **(own.get("model") or {})} if own else {}
 
 

@@ -57,9 +57,9 @@ def headline(inputs: ReportInputs, family: str) -> tuple[str, str] | None:
     if not rungs:
         return None
     best = min(rungs, key=lambda rung: loss(rung.page) or 0.0)
-    found = best.page.scores["test"].gold
-    assert found is not None
-    text = f"{best.title_with_given}, whose answers have a mean gold reward of {found.reward:.3f} of 1"
+    gold = best.page.scores["test"].gold
+    assert gold is not None
+    text = f"{best.title_with_given}, whose answers have a mean gold reward of {gold.reward:.3f} of 1"
     return "Best at following instructions", text
 
 
@@ -77,9 +77,9 @@ def _instructed_sections(inputs: ReportInputs, family: str) -> Iterable[Section]
         chosen = choice(rungs, loss, KINDS_BESIDE)
         context: dict[str, object] = {"tournaments": played, "kinds": by_kind, "chosen": chosen, "taxes": paid}
         yield Section("instructed", "Instructed models compared", "instructed.html.j2", context)
-    if found := courses(rungs):
-        plot = picture_of(found, loss)
-        context = {"plot": plot and drawn_lines(plot), "fits": fitted(found)}
+    if curves := courses(rungs):
+        plot = picture_of(curves, loss)
+        context = {"plot": plot and drawn_lines(plot), "fits": fitted(curves)}
         yield Section("over-optimisation", "Gold and proxy reward", "over_optimisation.html.j2", context)
     if answering := [rung for rung in rungs if rung.page.samples]:
         context = {"said": dialogues(answering), "chosen": beside(answering, loss)}
@@ -91,9 +91,9 @@ def kinds(rungs: Sequence[Entry[InstructedPage]]) -> Aligned[tuple[str, str, int
 
     def of(page: InstructedPage) -> Iterable[tuple[tuple[str, str, int], GoldScores]]:
         for split, scores in page.scores.items():
-            for one in scores.per_kind:
-                if one.gold is not None:
-                    yield (one.kind, "" if split == "test" or split == one.kind else split, one.prompts), one.gold
+            for kind in scores.per_kind:
+                if kind.gold is not None:
+                    yield (kind.kind, "" if split == "test" or split == kind.kind else split, kind.prompts), kind.gold
 
     return aligned(rungs, of)
 
@@ -138,7 +138,7 @@ def tournaments(rungs: Sequence[Entry[InstructedPage]]) -> Iterable[Tournament]:
     for split, title in SPLITS.items():
         scored = [rung for rung in rungs if split in rung.page.scores and rung.page.scores[split].rewards]
         prompt_sets = Counter(rung.page.scores[split].asked for rung in scored)
-        most = max(prompt_sets, key=lambda one: prompt_sets[one], default="")
+        most = max(prompt_sets, key=lambda prompt_set: prompt_sets[prompt_set], default="")
         players = [rung for rung in scored if rung.page.scores[split].asked == most]
         if len(players) > 1:
             others = [rung.title for rung in scored if rung not in players]
@@ -147,22 +147,22 @@ def tournaments(rungs: Sequence[Entry[InstructedPage]]) -> Iterable[Tournament]:
 
 def _played(title: str, split: str, players: Sequence[Entry[InstructedPage]], others: list[str]) -> Tournament:
     rewards = [rung.page.scores[split].rewards or [] for rung in players]
-    found = tournament(rewards)
-    order = sorted(range(len(players)), key=lambda player: -found[player].rating)
+    result = tournament(rewards)
+    order = sorted(range(len(players)), key=lambda player: -result[player].rating)
     rows = [
         Placed(
             players[i].marked,
-            numbers.whole(found[i].rating),
-            _between(found[i].interval, numbers.whole),
-            [_match(found[i], j) for j in order],
+            numbers.whole(result[i].rating),
+            _between(result[i].interval, numbers.whole),
+            [_match(result[i], j) for j in order],
         )
         for i in order
     ]
     return Tournament(title, len(rewards[0]), rows, _leads(rows), others)
 
 
-def _match(one: Standing, other: int) -> Match | None:
-    share, interval = one.wins[other], one.intervals[other]
+def _match(standing: Standing, other: int) -> Match | None:
+    share, interval = standing.wins[other], standing.intervals[other]
     if share is None or interval is None:
         return None
     return Match(f"{100 * share:.1f}", _between(interval, numbers.share), interval[0] > 0.5)
@@ -199,7 +199,7 @@ class Tax:
 def taxes(inputs: ReportInputs, rungs: Sequence[Entry[InstructedPage]]) -> list[Tax]:
     """Of the rungs whose base is in the report; those that kept its weights (best-of-n) are left out."""
     bases = {f"{family.name}/{rung.page.name}": rung for family in inputs.families for rung in inputs.of(family.name)}
-    found = []
+    results = []
     for rung in rungs:
         base = bases.get(rung.metadata.base or "")
         before = None if base is None else perplexity(base.page)
@@ -208,7 +208,7 @@ def taxes(inputs: ReportInputs, rungs: Sequence[Entry[InstructedPage]]) -> list[
             continue
         change = 100 * (after / before - 1)
         sign = "" if abs(change) < 0.05 else "+" if change > 0 else "−"
-        found.append(
+        results.append(
             Tax(
                 rung.marked,
                 base.title,
@@ -218,7 +218,7 @@ def taxes(inputs: ReportInputs, rungs: Sequence[Entry[InstructedPage]]) -> list[
                 rung.page.text_unit,
             )
         )
-    return found
+    return results
 
 
 def perplexity(page: Page) -> float | None:
@@ -239,9 +239,9 @@ class DialogueAnswer:
 
 def dialogues(rungs: Sequence[Entry[InstructedPage]]) -> Aligned[tuple[str, str], DialogueAnswer]:
     """A row a prompt, (kind, prompt): `SHOWN` of them, evenly from all that were kept."""
-    found = aligned(rungs, lambda page: (((one.kind, one.prompt), _answer(one)) for one in page.samples))
-    rows = np.linspace(0, len(found.rows) - 1, min(LISTED, len(found.rows))).round().astype(int).tolist()
-    return Aligned(found.rungs, [found.rows[row] for row in rows])
+    results = aligned(rungs, lambda page: (((sample.kind, sample.prompt), _answer(sample)) for sample in page.samples))
+    rows = np.linspace(0, len(results.rows) - 1, min(LISTED, len(results.rows))).round().astype(int).tolist()
+    return Aligned(results.rungs, [results.rows[row] for row in rows])
 
 
 def beside(rungs: Sequence[Entry[InstructedPage]], loss: Loss[InstructedPage]) -> Choice:
@@ -252,11 +252,11 @@ def beside(rungs: Sequence[Entry[InstructedPage]], loss: Loss[InstructedPage]) -
     return replace(choice(rungs, loss, BESIDE), chosen=[rung.name for rung in rungs if rung.name in kept])
 
 
-def _answer(one: SampleDialogue) -> DialogueAnswer:
-    remarks = [] if one.gold is None else [f"gold {one.gold:.2f}"]
-    remarks += [f"{part} {value:.2f}" for part, value in one.parts.items() if part != "followed" and value < 1]
-    remarks += [] if one.proxy is None else [f"proxy {one.proxy:.2f}".replace("-", "−")]
-    return DialogueAnswer(one.answer, " · ".join(remarks), one.parts.get("followed", 0.0) == 1)
+def _answer(dialogue: SampleDialogue) -> DialogueAnswer:
+    remarks = [] if dialogue.gold is None else [f"gold {dialogue.gold:.2f}"]
+    remarks += [f"{part} {value:.2f}" for part, value in dialogue.parts.items() if part != "followed" and value < 1]
+    remarks += [] if dialogue.proxy is None else [f"proxy {dialogue.proxy:.2f}".replace("-", "−")]
+    return DialogueAnswer(dialogue.answer, " · ".join(remarks), dialogue.parts.get("followed", 0.0) == 1)
 
 
 def _reward_sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
@@ -267,7 +267,7 @@ def _reward_sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
 
     def kinds(page: RewardPage) -> Iterable[tuple[tuple[str, str], KindScores]]:
         for split, scores in page.scores.items():
-            yield from (((one.kind, "" if split in ("test", one.kind) else split), one) for one in scores.per_kind)
+            yield from (((kind.kind, "" if split in ("test", kind.kind) else split), kind) for kind in scores.per_kind)
 
     scored = [rung for rung in rungs if "test" in rung.page.scores]
     reliability = reliability_plot(scored, lambda page: page.scores["test"].reliability, loss, "reward-reliability")
@@ -311,7 +311,7 @@ class Fitted:
 
 def courses(rungs: Sequence[Entry[InstructedPage]]) -> list[Course]:
     """Of the rungs that have two points at least."""
-    return [one for rung in rungs if len((one := _course(rung)).gold) > 1 or len(one.proxy) > 1]
+    return [course for rung in rungs if len((course := _course(rung)).gold) > 1 or len(course.proxy) > 1]
 
 
 def _course(rung: Entry[InstructedPage]) -> Course:
@@ -319,11 +319,11 @@ def _course(rung: Entry[InstructedPage]) -> Course:
     form: Form = "rl"
     if test is not None and test.by_n:
         form = "best_of_n"
-        gold = [(math.sqrt(one.kl), one.gold) for one in test.by_n]
-        proxy: list[tuple[float, float | None]] = [(math.sqrt(one.kl), one.proxy) for one in test.by_n]
+        gold = [(math.sqrt(point.kl), point.gold) for point in test.by_n]
+        proxy: list[tuple[float, float | None]] = [(math.sqrt(point.kl), point.proxy) for point in test.by_n]
         proxy = proxy if test.proxy is not None else []  # the gold judge chose
     else:
-        learnt = any(one.proxy is not None for one in rung.page.scores.values())
+        learnt = any(score.proxy is not None for score in rung.page.scores.values())
         gold, proxy = map(list, zip(*_curve_rewards(rung.curve, learnt), strict=True)) if rung.curve else ([], [])
     measured = [(d, reward) for d, reward in gold if reward is not None]
     fit = None
@@ -347,17 +347,17 @@ def _curve_rewards(
         yield (d, gold if known else None), (d, row.validation_reward if known and learnt else None)
 
 
-def picture_of(found: Sequence[Course], loss: Loss[InstructedPage]) -> LinePlot | None:
+def picture_of(curves: Sequence[Course], loss: Loss[InstructedPage]) -> LinePlot | None:
     """At the left the gold reward with its fit, at the right the proxy, where there is one."""
-    chosen = choice([one.rung for one in found], loss, COLOURED)
-    both = any(one.proxy for one in found)
+    chosen = choice([curve.rung for curve in curves], loss, COLOURED)
+    both = any(point.proxy for point in curves)
 
     def draw(*panels: Axes) -> None:
-        for number, one in enumerate(found):
-            draw_line(panels[0], one.rung, one.gold, number, chosen)
-            _draw_fit(panels[0], one)
+        for number, curve in enumerate(curves):
+            draw_line(panels[0], curve.rung, curve.gold, number, chosen)
+            _draw_fit(panels[0], curve)
             if both:
-                draw_line(panels[1], one.rung, one.proxy, number, chosen)
+                draw_line(panels[1], curve.rung, curve.proxy, number, chosen)
         for axes, measured in zip(panels, ("gold reward", "proxy reward"), strict=False):
             axes.set_xlabel("d = √KL to the base (√nats)")
             axes.set_ylabel(measured)
@@ -366,41 +366,46 @@ def picture_of(found: Sequence[Course], loss: Loss[InstructedPage]) -> LinePlot 
     return line_plot("over-optimisation", label, chosen, draw, 3.9, panels=2 if both else 1)
 
 
-def _draw_fit(axes: Axes, one: Course) -> None:
+def _draw_fit(axes: Axes, course: Course) -> None:
     """The fitted curve as far as was measured, and its peak where that lies there."""
-    if one.fit is None:
+    if course.fit is None:
         return
-    far = max(d for d, _ in one.gold)
+    far = max(d for d, _ in course.gold)
     distances = np.linspace(0.0, far, CURVE_POINTS)
     axes.plot(
-        distances, [one.fit.reward(d) for d in distances.tolist()], color=LINE, linewidth=1.2, linestyle="--", alpha=0.8
+        distances,
+        [course.fit.reward(d) for d in distances.tolist()],
+        color=LINE,
+        linewidth=1.2,
+        linestyle="--",
+        alpha=0.8,
     )
-    axes.lines[-1].set_gid(line_of(one.rung.name, "fit"))
-    peak = one.fit.peak
+    axes.lines[-1].set_gid(line_of(course.rung.name, "fit"))
+    peak = course.fit.peak
     if peak is not None and peak.d <= far:
         axes.plot([peak.d], [peak.reward], color=LINE, marker="*", markersize=13, linestyle="")
-        axes.lines[-1].set_gid(line_of(one.rung.name, "fit"))
+        axes.lines[-1].set_gid(line_of(course.rung.name, "fit"))
 
 
-def fitted(found: Sequence[Course]) -> list[Fitted]:
+def fitted(curves: Sequence[Course]) -> list[Fitted]:
     """The table of those that could be fitted."""
     rows = []
-    for one in found:
-        if one.fit is None:
+    for curve in curves:
+        if curve.fit is None:
             continue
-        peak, three = one.fit.peak, _three
-        highest = max(one.gold, key=lambda point: point[1])
+        peak, three = curve.fit.peak, _three
+        highest = max(curve.gold, key=lambda point: point[1])
         rows.append(
             Fitted(
-                one.rung.marked,
-                FORMS[one.form],
-                three(one.fit.alpha),
-                three(one.fit.beta),
+                curve.rung.marked,
+                FORMS[curve.form],
+                three(curve.fit.alpha),
+                three(curve.fit.beta),
                 numbers.DASH if peak is None else numbers.significant(peak.d),
                 numbers.DASH if peak is None else three(peak.reward),
                 f"{three(highest[1])} at {highest[0]:.2f}",
-                f"{three(one.gold[-1][1])} at {one.gold[-1][0]:.2f}",
-                peak is not None and peak.d > max(d for d, _ in one.gold),
+                f"{three(curve.gold[-1][1])} at {curve.gold[-1][0]:.2f}",
+                peak is not None and peak.d > max(d for d, _ in curve.gold),
             )
         )
     return rows

@@ -103,9 +103,9 @@ def judged_section(rungs: Sequence[Entry[P]], of: Judging[P]) -> Section:
     context: dict[str, Any] = {
         "opening": of.opening(rungs),
         "dots": _dots(rungs, of) if of.axis else None,
-        "paired": [(heading, found) for heading, found in compared if found],
+        "paired": [(heading, comparison) for heading, comparison in compared if comparison],
         "items": of.items,
-        "tables": [(table, found) for table, found in tables if found.scores.rows],
+        "tables": [(table, comparison) for table, comparison in tables if comparison.scores.rows],
         "calibrated": of.calibration,
         "reliability": drawn and drawn_lines(drawn),
         "coverage": coverage_table(rungs, of.answered, of.loss) if of.answered else [],

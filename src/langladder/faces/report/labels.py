@@ -86,8 +86,11 @@ def label_table(rungs: Rungs[P], read: Callable[[P], Sequence[LabelRow]], loss: 
 def label_rows(scores: Sequence[LabelScores]) -> list[LabelRow]:
     """F₁ of each label, and precision / recall."""
     return [
-        ((one.label, one.support), (f"{100 * one.f1:.1f}", f"{100 * one.precision:.0f} / {100 * one.recall:.0f}"))
-        for one in scores
+        (
+            (score.label, score.support),
+            (f"{100 * score.f1:.1f}", f"{100 * score.precision:.0f} / {100 * score.recall:.0f}"),
+        )
+        for score in scores
     ]
 
 
@@ -133,15 +136,15 @@ def confusion_maps(rungs: Rungs[P], read: Callable[[P], Matrix], loss: Loss[P], 
 
 def chosen_maps(rungs: Rungs[P], drawn: Sequence[RungPictures], loss: Loss[P]) -> Choice:
     """Which of the rungs that have a map show it at first."""
-    names = {one.name for one in drawn}
+    names = {entry.name for entry in drawn}
     return choice([rung for rung in rungs if rung.name in names], loss, 1, most=2)
 
 
 def _in_words(matrix: Sequence[Sequence[int]], labels: Sequence[str]) -> str:
-    found = confusions(matrix, labels, LISTED)
+    pairs = confusions(matrix, labels, LISTED)
     text = [
-        f"{plain(one.label)} taken for {plain(one.predicted)} {one.count:,}× ({numbers.share(one.share)})"
-        for one in found
+        f"{plain(pair.label)} taken for {plain(pair.predicted)} {pair.count:,}× ({numbers.share(pair.share)})"
+        for pair in pairs
     ]
     left_out = len(labels) - MOST_LABELS
     more = f" The {MOST_LABELS} labels with most mistakes of {len(labels)}." if left_out > 0 else ""
@@ -231,8 +234,8 @@ def _kept(matrix: np.ndarray) -> list[int]:
 
 
 def _short(name: str) -> str:
-    found = clusters(name)
-    return name if len(found) <= LONGEST else f"{''.join(found[: LONGEST - 1])}…"
+    words = clusters(name)
+    return name if len(words) <= LONGEST else f"{''.join(words[: LONGEST - 1])}…"
 
 
 def _names(names: Sequence[str], left: float, top: float, width: int, height: int) -> Iterator[Markup]:
@@ -277,9 +280,9 @@ def reliability_plot(
         right.plot([0, 1], [0, 1], color=INK, linestyle="--", linewidth=1)
         for number, rung in enumerate(rungs):
             bins = read(rung.page)
-            total = sum(one.count for one in bins)
-            draw_line(right, rung, [(one.confidence, one.accuracy) for one in bins], number, chosen)
-            draw_line(held, rung, [(one.confidence, one.count / total) for one in bins], number, chosen)
+            total = sum(entry.count for entry in bins)
+            draw_line(right, rung, [(entry.confidence, entry.accuracy) for entry in bins], number, chosen)
+            draw_line(held, rung, [(entry.confidence, entry.count / total) for entry in bins], number, chosen)
         for axes, measured in ((right, "of these, right"), (held, "of all test items")):
             axes.set_xlabel("probability that the rung gives its answer")
             axes.set_ylabel(measured)

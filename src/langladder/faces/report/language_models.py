@@ -67,15 +67,15 @@ def columns(pages: Sequence[LanguageModelPage] | Sequence[EncoderPage]) -> list[
     units = {page.scores.word_unit for page in pages if isinstance(page, LanguageModelPage)}
     if not units:
         return page_columns(pages)
-    found = {column.title: column for column in page_columns(pages)}
+    results = {column.title: column for column in page_columns(pages)}
     words = all(page.text_unit == "word" for page in pages)
     title = f"perplexity per {'word' if words else 'grapheme'}"
     counted = "; ".join(map(description_of, sorted(units)))
-    explanation = f"{found[title].explanation}. What counts as a word here: {counted}"
-    found[title] = replace(found[title], explanation=explanation, brief=words, compared=words)
+    explanation = f"{results[title].explanation}. What counts as a word here: {counted}"
+    results[title] = replace(results[title], explanation=explanation, brief=words, compared=words)
     if words:
-        return [*found.values()]
-    return [replace(found.pop("bits per character"), brief=True, compared=True), *found.values()]
+        return [*results.values()]
+    return [replace(results.pop("bits per character"), brief=True, compared=True), *results.values()]
 
 
 def loss(page: LanguageModelPage | EncoderPage) -> float:
@@ -116,20 +116,20 @@ def pictures(inputs: ReportInputs, family: str) -> Iterable[Picture]:
     if drawn := positions_plot(rungs):
         title = f"Perplexity per {rungs[0].page.text_unit} by position in the document"
         caption = "Perplexity of the lines at each position of the test documents, numbered from 1."
-        if any(one.floor for one in rungs[0].page.scores.positions):
+        if any(position.floor for position in rungs[0].page.scores.positions):
             caption += " The dashed line is the entropy floor of a reader of all previous lines."
         yield drawn_lines(drawn, title, caption, positions_finding(representatives(rungs, figures)[-2:]))
 
 
 def _windows(inputs: ReportInputs) -> Sequence[Mapping[str, float]]:
     """The floors for a reader of less than the whole document, where the corpus knows them."""
-    found: Sequence[Mapping[str, float]] = inputs.data.get("text", {}).get("floors", {}).get("windows", ())
-    return found
+    windows: Sequence[Mapping[str, float]] = inputs.data.get("text", {}).get("floors", {}).get("windows", ())
+    return windows
 
 
 def sentence_floor(inputs: ReportInputs) -> float | None:
     """The floor for a reader of one sentence alone; None where the corpus does not know it."""
-    return next((one["perplexity"] for one in _windows(inputs) if one["sentences"] == 0), None)
+    return next((window["perplexity"] for window in _windows(inputs) if window["sentences"] == 0), None)
 
 
 def _what_context_is_worth(windows: Sequence[Mapping[str, float]], floor: float) -> str:
@@ -137,11 +137,13 @@ def _what_context_is_worth(windows: Sequence[Mapping[str, float]], floor: float)
     if not windows:
         return ""
     figures = []
-    for one in windows:
-        seen = int(one["sentences"])
+    for window in windows:
+        seen = int(window["sentences"])
         who = {0: "the sentence alone", 1: "one sentence before it"}.get(seen, f"{seen} sentences before it")
-        above = 100 * (one["perplexity"] / floor - 1)
-        figures.append(f"{who} {numbers.perplexity(one['perplexity'])} (+{above:.1f} ± {one['error_percent']:.1f} %)")
+        above = 100 * (window["perplexity"] / floor - 1)
+        figures.append(
+            f"{who} {numbers.perplexity(window['perplexity'])} (+{above:.1f} ± {window['error_percent']:.1f} %)"
+        )
     return (
         f" It is {numbers.perplexity(floor)} for a reader of the whole document so far. With less context: "
         f"{', '.join(figures)}. The dotted line is the floor for the sentence alone."
@@ -150,13 +152,15 @@ def _what_context_is_worth(windows: Sequence[Mapping[str, float]], floor: float)
 
 def positions_plot(rungs: LanguageModels) -> LinePlot | None:
     """Perplexity by the position of a line in its document, a line a rung; None where all lines stand at one."""
-    groups = {(one.first, one.last): one.floor for rung in rungs for one in rung.page.scores.positions}
+    groups = {
+        (position.first, position.last): position.floor for rung in rungs for position in rung.page.scores.positions
+    }
     order = sorted(groups)
     points = {
         rung.name: [
-            (float(order.index((one.first, one.last))), one.perplexity)
-            for one in rung.page.scores.positions
-            if one.perplexity is not None
+            (float(order.index((position.first, position.last))), position.perplexity)
+            for position in rung.page.scores.positions
+            if position.perplexity is not None
         ]
         for rung in rungs
     }
@@ -199,7 +203,9 @@ def positions_finding(rungs: LanguageModels) -> str:
     for rung in rungs:
         positions = rung.page.scores.positions
         positions = positions[1:] if len(positions) > 2 else positions
-        values = [one.perplexity for one in positions if one.perplexity and isfinite(one.perplexity)]
+        values = [
+            position.perplexity for position in positions if position.perplexity and isfinite(position.perplexity)
+        ]
         if len(values) < max(2, len(positions)):
             return ""
         first, last = positions[0], positions[-1]
@@ -207,7 +213,7 @@ def positions_finding(rungs: LanguageModels) -> str:
         changes.append(values[-1] / values[0] - 1)
         if first.floor and last.floor:
             floors = [f"the entropy floor {_change(last.floor / first.floor - 1)}"]
-    parts = [f"the perplexity of {rung.title} {_change(one)}" for rung, one in zip(rungs, changes, strict=True)]
+    parts = [f"the perplexity of {rung.title} {_change(change)}" for rung, change in zip(rungs, changes, strict=True)]
     if not parts:
         return ""
     clauses = [*floors, *reversed(parts)]
@@ -251,7 +257,7 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
         filled = aligned(encoders, lambda page: map(_guessed, page.gaps))
         context = {"filled": filled, "fillers": choice(encoders, loss, BESIDE)}
         context["truth"] = any(
-            one.true is not None for rung in encoders for gap in rung.page.gaps for one in gap.guesses
+            guess.true is not None for rung in encoders for gap in rung.page.gaps for guess in gap.guesses
         )
         yield Section("gaps", "What encoders put into gaps", "gaps.html.j2", context)
     every: list[Entry[Any]] = [*inputs.rungs_with(family, LanguageModelPage)]

@@ -32,8 +32,8 @@ def read_last_run(root: Path) -> ReportInputs:
     inputs = read_summary(summary, str(file), list(families().values()))
     timings = read_timings(root / "reports" / "timings.json", ladder_id(summary))
     rungs = {}
-    for family, found in inputs.rungs.items():
-        files = [root / "curves" / family / f"{rung.name}.csv" for rung in found]
+    for family, results in inputs.rungs.items():
+        files = [root / "curves" / family / f"{rung.name}.csv" for rung in results]
         rungs[family] = [
             replace(
                 rung,
@@ -41,7 +41,7 @@ def read_last_run(root: Path) -> ReportInputs:
                 timing=timings.get(f"{family}/{rung.name}", Timing()),
                 curve=tuple(read_curve(curve)) if curve.is_file() else (),
             )
-            for rung, curve in zip(found, files, strict=True)
+            for rung, curve in zip(results, files, strict=True)
         ]
     return replace(inputs, rungs=rungs, data=read_data(root))
 
@@ -50,8 +50,10 @@ def _with_items(page: Page, file: Path) -> Page:
     """The page with what it gets right of each test item: ladder.json leaves that out, the rung's own file has it."""
     if "right" not in type(page).model_fields or not file.is_file():
         return page
-    found = read_json(file)
-    return page.model_copy(update={"right": found["right"]} if isinstance(found, dict) and "right" in found else {})
+    content = read_json(file)
+    return page.model_copy(
+        update={"right": content["right"]} if isinstance(content, dict) and "right" in content else {}
+    )
 
 
 def read_data(root: Path) -> dict[str, Any]:
@@ -80,12 +82,12 @@ def read_timings(path: Path, ladder: str) -> dict[str, Timing]:
         raise InputError(f"{path}: nothing under `rungs`; `dvc repro -f -s report` writes it anew")
     if value.get("ladder") != ladder:
         return {}
-    found = {}
+    timings = {}
     for name, timing in value["rungs"].items():
         try:
-            found[name] = Timing.model_validate(timing)
+            timings[name] = Timing.model_validate(timing)
         except ValidationError as error:
             problem = error.errors()[0]
             where = ".".join(map(str, ("rungs", name[:80], *problem["loc"])))
             raise InputError(f"{path}: {where}: {problem['msg']}; `dvc repro -f -s report` writes it anew") from error
-    return found
+    return timings

@@ -72,15 +72,15 @@ def typeset(text: str) -> Markup:
 
 
 def _table(lines: Sequence[str]) -> Markup:
-    found = [[(one.start(), one[0]) for one in re.finditer(r"\S+(?: \S+)*", line)] for line in lines]
-    starts = Counter(start for cells in found for start, _ in cells)
+    results = [[(match.start(), match[0]) for match in re.finditer(r"\S+(?: \S+)*", line)] for line in lines]
+    starts = Counter(start for cells in results for start, _ in cells)
     several = {start for start, count in starts.items() if count > 1}
     own = sorted(
         {0}
-        | {start for cells in found for start, _ in cells if start <= max(several & {s for s, _ in cells}, default=0)}
+        | {start for cells in results for start, _ in cells if start <= max(several & {s for s, _ in cells}, default=0)}
     )
     rows = []
-    for cells in found:
+    for cells in results:
         row: list[tuple[int, str]] = []
         end = 0
         for start, cell in cells:
@@ -119,7 +119,7 @@ def inline(text: str) -> Markup:
         run = tokens[at:end]
         lead = run[0].before if at and {tokens[at - 1].text, run[0].text}.isdisjoint(RELATIONS | BINARY) else ""
         if prose[at]:
-            parts.append(lead + "".join((one.before if i else "") + one.as_prose() for i, one in enumerate(run)))
+            parts.append(lead + "".join((token.before if i else "") + token.as_prose() for i, token in enumerate(run)))
         else:
             parts.append(f'{lead}<math displaystyle="true">{_row(run, after_text=at > 0)}</math>')
         at = end
@@ -152,18 +152,18 @@ class Token(NamedTuple):
 
 
 def _tokens(text: str) -> list[Token]:
-    found: list[Token] = []
+    tokens: list[Token] = []
     at = 0
     text = unicodedata.normalize("NFC", text)
     while match := re.compile(r"\s*").match(text, at):
         start = match.end()
         token = _TOKEN.match(text, start)
         if token is None:
-            return found
+            return tokens
         end, below, above = _scripts(text, token.end(), token[0], token.lastgroup or "")
-        found.append(Token(token.lastgroup or "", token[0], match[0], below, above, text[start:end]))
+        tokens.append(Token(token.lastgroup or "", token[0], match[0], below, above, text[start:end]))
         at = end
-    return found
+    return tokens
 
 
 def _scripts(text: str, at: int, base: str, kind: str) -> tuple[int, str, str]:
@@ -218,12 +218,12 @@ def _index(text: str) -> str:
     if match := re.fullmatch(r"[A-Za-z]{3,}|in|LM", text):
         return f"<mi>{match[0]}</mi>"
     return "".join(
-        f"<mn>{one}</mn>"
-        if one.isdigit()
-        else f"<mo>{'′' if one in chr(39) + '′' else escape(one)}</mo>"
-        if not one.isalpha()
-        else f"<mi>{one}</mi>"
-        for one in re.findall(r"\d+|.", text)
+        f"<mn>{character}</mn>"
+        if character.isdigit()
+        else f"<mo>{'′' if character in chr(39) + '′' else escape(character)}</mo>"
+        if not character.isalpha()
+        else f"<mi>{character}</mi>"
+        for character in re.findall(r"\d+|.", text)
     )
 
 
@@ -444,7 +444,7 @@ def _letter(text: str) -> str:
 def _with_scripts(base: str, token: Token | None, *, limits: bool) -> str:
     if token is None or not (token.below or token.above):
         return base
-    rows = [f"<mrow>{one}</mrow>" for one in (token.below, token.above) if one]
+    rows = [f"<mrow>{script}</mrow>" for script in (token.below, token.above) if script]
     kind = ("under" if limits else "sub") * bool(token.below) + ("over" if limits else "sup") * bool(token.above)
     return f"<m{kind}>{base}{''.join(rows)}</m{kind}>"
 
@@ -488,7 +488,7 @@ def _fractions(nodes: list[Node]) -> list[Node]:
             at += 1
             continue
         above, below = nodes[start:at], nodes[at + 1 : end]
-        rows = [one[0].bare if len(one) == 1 else _joined(one) for one in (above, below)]
+        rows = [tokens[0].bare if len(tokens) == 1 else _joined(tokens) for tokens in (above, below)]
         fraction = Node("factor", f"<mfrac><mrow>{rows[0]}</mrow><mrow>{rows[1]}</mrow></mfrac>", apart=above[0].apart)
         nodes[start:end] = [fraction]
         at = start + 1
@@ -496,4 +496,4 @@ def _fractions(nodes: list[Node]) -> list[Node]:
 
 
 def _joined(nodes: Sequence[Node]) -> str:
-    return "".join(('<mspace width="0.2em"/>' if i and one.apart else "") + one.xml for i, one in enumerate(nodes))
+    return "".join(('<mspace width="0.2em"/>' if i and node.apart else "") + node.xml for i, node in enumerate(nodes))

@@ -36,7 +36,7 @@ from langladder.faces.report.section import (
     family_pictures,
     family_sections,
 )
-from langladder.faces.report.tables import GIVEN, ladder_rows
+from langladder.faces.report.tables import ALSO_GIVEN, ladder_rows
 from langladder.families.sides import SIDES
 
 SCRIPTS = ("tables.js", "choose.js", "predictions.js")
@@ -57,7 +57,12 @@ def build_page(inputs: ReportInputs) -> str:
     assert loader is not None
     style, *scripts = (loader.get_source(environment, name)[0] for name in ("page.css", *SCRIPTS))
     script = "\n".join(scripts)
-    shared: dict[str, object] = {"numbers": numbers, "zip": partial(zip, strict=True), "given": GIVEN, "mark": MARK}
+    shared: dict[str, object] = {
+        "numbers": numbers,
+        "zip": partial(zip, strict=True),
+        "given": ALSO_GIVEN,
+        "mark": MARK,
+    }
     shared["enclosing"] = lambda text, side=None: enclosing(text, inputs.languages.get(side))
     shared["isolated"] = lambda text, side=None: isolated(text, inputs.languages.get(side))
     advised = advice(inputs)
@@ -167,11 +172,11 @@ def blocks(report: object, title: str = "") -> list[Block]:
     if not isinstance(report, Mapping):
         report = {title or "value": report}
     plain = [(words(key), show(value)) for key, value in report.items() if _is_plain(value)]
-    found = [Block(title, facts=plain)] if plain else []
+    results = [Block(title, facts=plain)] if plain else []
     for key, value in report.items():
         if not _is_plain(value):
-            found += _nested(f"{title}: {words(key)}" if title else words(key), value)
-    return found
+            results += _nested(f"{title}: {words(key)}" if title else words(key), value)
+    return results
 
 
 def _nested(title: str, value: Any) -> list[Block]:

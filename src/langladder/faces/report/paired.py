@@ -43,28 +43,28 @@ Pairs = Mapping[tuple[str, str], Pair]
 
 def tested(rungs: Sequence[Entry[P]]) -> Pairs:
     """Each two rungs of a kind compared on the same items."""
-    found: dict[tuple[str, str], Pair] = {}
+    pairs: dict[tuple[str, str], Pair] = {}
     for group in dict.fromkeys(rung.page.judged_among for rung in rungs):
         scores = _scores([rung for rung in rungs if rung.page.judged_among == group])
         values = {(a, b): _p(scores[a], scores[b]) for a, b in combinations(scores, 2)}
         for (a, b), p in holm(values).items():
             gain = sum(scores[a]) - sum(scores[b])
-            found |= {(a, b): Pair(p, gain > 0), (b, a): Pair(p, gain < 0)}
-    return found
+            pairs |= {(a, b): Pair(p, gain > 0), (b, a): Pair(p, gain < 0)}
+    return pairs
 
 
 def _scores(rungs: Sequence[Entry[P]]) -> dict[str, tuple[float, ...]]:
     """How much each rung gets right of each item; a rung that was judged on fewer items is left out."""
     scores = {rung.name: tuple(rung.page.item_scores) for rung in rungs}
     items = max(map(len, scores.values()), default=0)
-    return {name: found for name, found in scores.items() if items and len(found) == items}
+    return {name: score for name, score in scores.items() if items and len(score) == items}
 
 
 @lru_cache(maxsize=10_000)  # sections, advice and the rungs' pages ask for the same pairs
 def _p(first: tuple[float, ...], second: tuple[float, ...]) -> float:
     binary = {*first, *second} <= {0, 1}
-    one, other = np.array(first), np.array(second)
-    return mcnemar(one == 1, other == 1) if binary else paired_randomisation(one, other)
+    first_scores, other = np.array(first), np.array(second)
+    return mcnemar(first_scores == 1, other == 1) if binary else paired_randomisation(first_scores, other)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def paired(rungs: Sequence[Entry[P]], score: Callable[[P], float]) -> Paired | N
             for other in order[index + 1 :]
         ]
         rows.append((rung.marked, numbers.share(score(rung.page)), below))
-    test = MCNEMAR if all({*found} <= {0, 1} for found in scores.values()) else RANDOMISATION
+    test = MCNEMAR if all({*score} <= {0, 1} for score in scores.values()) else RANDOMISATION
     items = len(scores[order[0].name])
     return Paired(rows, _sentence(rows), test, items, len(pairs) // 2, any(rung.page.seeds > 1 for rung in order))
 

@@ -184,13 +184,13 @@ def _render(figure: Figure) -> str:
     figure.savefig(buffer, format="svg", facecolor=figure.get_facecolor(), metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    text = re.sub(r"(<text[^>]*>)([^<]+)", lambda found: found[1] + escape(plain(unescape(found[2]))), text)
+    text = re.sub(r"(<text[^>]*>)([^<]+)", lambda match: match[1] + escape(plain(unescape(match[2]))), text)
     return re.sub(r"\n\s*", "\n", text).strip()
 
 
 def _rounded(svg: str) -> str:
     """Coordinates with two decimals, hundredths of a point, which makes a page with many drawings smaller."""
-    return re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), svg)
+    return re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), svg)
 
 
 def _lines(svg: str, choice: Choice) -> str:
@@ -329,8 +329,8 @@ def _measured(
 
 def _points(curve: Sequence[CurvePoint], read: Callable[[CurvePoint], float | None]) -> Points:
     """What was measured; where a loss is infinite the line has a gap."""
-    found = ((point.step, read(point)) for point in curve)
-    return [(step, value) for step, value in found if value is not None]
+    points = ((point.step, read(point)) for point in curve)
+    return [(step, value) for step, value in points if value is not None]
 
 
 def _last(points: Points) -> float | None:
@@ -420,22 +420,22 @@ def approach_marks(figure: Figure, approaches: list[str]) -> dict[str, tuple[str
     """Each approach's colour, with a mark where others share it, and a legend where there are several."""
     names = list(dict.fromkeys(approaches))
     free = [hue for hue in APPROACHES if hue not in map(hue_of, names)] or [*APPROACHES]
-    found: dict[str, tuple[str, str]] = {}
+    marks: dict[str, tuple[str, str]] = {}
     for name in names:
         hue = hue_of(name)
         if hue is None:
-            hue = free[len(found) % len(free)]
-        same = sum(colour == SERIES[hue] for colour, _ in found.values())
-        found[name] = (SERIES[hue], MARKERS[same % len(MARKERS)])
+            hue = free[len(marks) % len(free)]
+        same = sum(colour == SERIES[hue] for colour, _ in marks.values())
+        marks[name] = (SERIES[hue], MARKERS[same % len(MARKERS)])
     if len(names) > 1 and all(names):
         dots = [
             Line2D([], [], color=hue, marker=mark, linestyle="none", label=visible(name))
-            for name, (hue, mark) in found.items()
+            for name, (hue, mark) in marks.items()
         ]
         widest = max(text_width(visible(name), _STYLE["font.size"]) for name in names) + A_MARK
         ncols = max(1, min(len(names), 5, int(72 * figure.get_figwidth() / widest)))
         figure.legend(handles=dots, loc="outside lower center", ncols=ncols, handletextpad=0.2)
-    return found
+    return marks
 
 
 A_MARK = 40  # points, of a mark and the space around a name in a legend
@@ -462,16 +462,16 @@ def score_plot(
     """
     if not rungs:
         return None
-    found = [read(rung.page) for rung in rungs]
-    lows = [interval[0] if interval else value for value, interval in found]
-    highs = [interval[1] if interval else value for value, interval in found]
+    values = [read(rung.page) for rung in rungs]
+    lows = [interval[0] if interval else value for value, interval in values]
+    highs = [interval[1] if interval else value for value, interval in values]
     low, high = min(lows), max([*highs, *([] if best is None else [best])])
     spread = max(high - low, 0.02)
     with drawing():
         figure, axes = new_figure(NARROW_INCHES if kind == NARROW else 9.6, 1.3 + 0.42 * len(rungs))
         marks = approach_marks(figure, [rung.approach for rung in rungs])
         edge = high + 0.02 * spread
-        for height, (rung, (value, _)) in enumerate(zip(rungs, found, strict=True)):
+        for height, (rung, (value, _)) in enumerate(zip(rungs, values, strict=True)):
             hue, mark = marks[rung.approach]
             axes.hlines(height, lows[height], highs[height], colors=hue, linewidth=2.2, alpha=0.55)
             axes.plot(value, height, mark, color=hue, markersize=8, clip_on=False)

@@ -29,7 +29,7 @@ class Row:
 
     rung: str
     title: str
-    one: Prediction
+    prediction: Prediction
     around: str
 
 
@@ -59,30 +59,37 @@ def _table(rungs: Sequence[Entry[Any]], family: str, title: str, side: str) -> T
     if not rungs:
         return None
     rows = [row for rung in rungs for row in _rows(rung)]
-    by_loss = all(row.one.right is None for row in rows)
+    by_loss = all(row.prediction.right is None for row in rows)
     return Table(family, title, side, rows, by_loss, len(rungs[0].predictions))
 
 
 def _rows(rung: Entry[object]) -> Iterator[Row]:  # type: ignore[type-var]
     """Those that the page has of a rung."""
     around = dict(_around(rung.predictions))
-    for one in chosen(rung.predictions):
-        yield Row(rung.name, rung.title, one._replace(text=cut(one.text)), cut(one.context or around[one.item]))
+    for prediction in chosen(rung.predictions):
+        yield Row(
+            rung.name,
+            rung.title,
+            prediction._replace(text=cut(prediction.text)),
+            cut(prediction.context or around[prediction.item]),
+        )
 
 
 def chosen(rows: Sequence[Prediction]) -> list[Prediction]:
     """Mistakes, the surest first, and the least sure that is right; of a language model the highest losses."""
-    if all(one.right is None for one in rows):
-        return sorted(rows, key=lambda one: -(one.loss if one.loss is not None else math.inf))[:WRONG]
-    wrong = sorted((one for one in rows if not one.right), key=lambda one: -(one.probability or 0.0))[:WRONG]
-    right = sorted((one for one in rows if one.right), key=lambda one: one.probability or 0.0)[:RIGHT]
+    if all(row.right is None for row in rows):
+        return sorted(rows, key=lambda row: -(row.loss if row.loss is not None else math.inf))[:WRONG]
+    wrong = sorted((row for row in rows if not row.right), key=lambda prediction: -(prediction.probability or 0.0))[
+        :WRONG
+    ]
+    right = sorted((row for row in rows if row.right), key=lambda prediction: prediction.probability or 0.0)[:RIGHT]
     return [*wrong, *right]
 
 
 def _around(rows: Sequence[Prediction]) -> Iterator[tuple[int, str]]:
     """Item → the sentence of its words, where it has several."""
-    for item, found in groupby(rows, attrgetter("item")):
-        words = [one.text for one in found]
+    for item, group in groupby(rows, attrgetter("item")):
+        words = [row.text for row in group]
         yield item, " ".join(words) if len(words) > 1 else ""
 
 

@@ -22,14 +22,14 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
 
 def columns(pages: Sequence[ReaderPage]) -> list[Column[ReaderPage]]:
     """Without those of answerable questions where all are."""
-    found = page_columns(pages)
+    results = page_columns(pages)
     if all(page.scores.no_answer is None for page in pages):
-        return [column for column in found if column.title != "answered"]
-    return found
+        return [column for column in results if column.title != "answered"]
+    return results
 
 
 def _kinds(page: ReaderPage) -> list[LabelRow]:
-    return [((one.word, one.questions), (f"{100 * one.f1:.1f}", f"{100 * one.exact:.1f}")) for one in page.kinds]
+    return [((kind.word, kind.questions), (f"{100 * kind.f1:.1f}", f"{100 * kind.exact:.1f}")) for kind in page.kinds]
 
 
 JUDGING = Judging[ReaderPage](

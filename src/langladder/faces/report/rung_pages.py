@@ -116,8 +116,8 @@ class Kind:
 def sections(inputs: ReportInputs) -> Iterable[Section]:
     """One section; none if no rung has more than its figures."""
     claims = placed_claims(inputs)
-    found = [_kind(family, inputs, claims) for family in inputs.families if family.trained]
-    kinds = [kind for kind in found if kind is not None]
+    blocks = [_kind(family, inputs, claims) for family in inputs.families if family.trained]
+    kinds = [kind for kind in blocks if kind is not None]
     if kinds:
         context = {"kinds": kinds, "code_at": inputs.code, "guides_at": inputs.guides}
         yield Section("rungs", "Rung by rung", "rungs.html.j2", context)
@@ -129,15 +129,15 @@ def _kind(family: AnyFamily, inputs: ReportInputs, claims: Mapping[tuple[str, st
         return None
     columns = family_columns(family, [rung.page for rung in rungs])
     measure = measure_of(columns)
-    known = {one.name: one for one in judged(rungs, measure)} if measure else {}
-    titles = {f"{one.name}/{rung.name}": rung.title for one in inputs.families for rung in inputs.of(one.name)}
-    families = {id(rung.page): one for one in inputs.families for rung in inputs.of(one.name)}
+    known = {entry.name: entry for entry in judged(rungs, measure)} if measure else {}
+    titles = {f"{family.name}/{rung.name}": rung.title for family in inputs.families for rung in inputs.of(family.name)}
+    families = {id(rung.page): family for family in inputs.families for rung in inputs.of(family.name)}
     pages = []
     for before, rung in zip([None, *rungs], rungs, strict=False):
         base, own = rung.metadata.base, families[id(rung.page)]
         base_title = titles.get(base, base) if base else ""
         about = claim_views(claims.get((family.name, rung.name), []))
-        both = [known[one.name] for one in (before, rung) if one and one.name in known]
+        both = [known[entry.name] for entry in (before, rung) if entry and entry.name in known]
         gained = step(both[0], both[1], measure) if measure and len(both) == 2 else ""
         page_id = anchor(own.name, rung.page.name)
         pages.append(_page(rung, before, columns, page_id, own.guide, base_title, gained, about))
@@ -185,10 +185,10 @@ def _page(
 
 def _idea(*texts: str) -> list[str]:
     """The first sentences; of two that define the same (`GPT: …`) the first."""
-    found: dict[str, str] = {}
-    for one in (one for text in texts for one in sentences(text)):
-        found.setdefault(one.partition(":")[0], one)
-    return list(found.values())[:IDEA]
+    ideas: dict[str, str] = {}
+    for sentence in (entry for text in texts for entry in sentences(text)):
+        ideas.setdefault(sentence.partition(":")[0], sentence)
+    return list(ideas.values())[:IDEA]
 
 
 # ---- what it is made of ----------------------------------------------------------------------------------------------
@@ -200,18 +200,19 @@ def parts(arrays: Mapping[str, Sequence[int]]) -> list[Part]:
     groups = _grouped(arrays, 0)
     for depth in range(1, DEEPEST):
         divided = [
-            _grouped(found, depth) if _size(found) > MOST * total else {name: found} for name, found in groups.items()
+            _grouped(results, depth) if _size(results) > MOST * total else {name: results}
+            for name, results in groups.items()
         ]
-        groups = {name: found for one in divided for name, found in one.items()}
+        groups = {name: shapes for group in divided for name, shapes in group.items()}
     return [
         Part(
-            _called(name, found),
-            " × ".join(f"{size:,}" for size in max(found.values(), key=prod)),
-            numbers.compact(_size(found)),
-            _size(found) / total,
-            ", ".join(_words(inner) for inner in _grouped(found, name.count(".") + 1) if inner != name),
+            _called(name, shapes),
+            " × ".join(f"{size:,}" for size in max(shapes.values(), key=prod)),
+            numbers.compact(_size(shapes)),
+            _size(shapes) / total,
+            ", ".join(_words(inner) for inner in _grouped(shapes, name.count(".") + 1) if inner != name),
         )
-        for name, found in sorted(groups.items(), key=lambda one: _flow_index(one[0]))
+        for name, shapes in sorted(groups.items(), key=lambda group: _flow_index(group[0]))
     ]
 
 
@@ -221,12 +222,12 @@ def _size(arrays: Mapping[str, Sequence[int]]) -> int:
 
 def _grouped(arrays: Mapping[str, Sequence[int]], depth: int) -> dict[str, dict[str, Sequence[int]]]:
     """Arrays by the first names in their paths, `depth` + 1 of them; numbers of layers, and the array's own, aside."""
-    found: dict[str, dict[str, Sequence[int]]] = {}
+    groups: dict[str, dict[str, Sequence[int]]] = {}
     for name, shape in arrays.items():
         path = [part for part in name.split(".") if not part.isdecimal()]
         own = len(path) > 1 and path[-1].startswith(("weight", "bias"))
-        found.setdefault(".".join(path[: len(path) - own][: depth + 1]), {})[name] = shape
-    return found
+        groups.setdefault(".".join(path[: len(path) - own][: depth + 1]), {})[name] = shape
+    return groups
 
 
 def _called(name: str, arrays: Iterable[str]) -> str:
@@ -269,11 +270,13 @@ def _typed(value: object) -> str:
 def _samples(page: Page) -> Iterator[tuple[str, str]]:
     """What it was given, and what it made of it."""
     if isinstance(page, LanguageModelPage):
-        yield from ((one.prompt, one.text.removeprefix(one.prompt)) for one in page.samples)
+        yield from ((sample.prompt, sample.text.removeprefix(sample.prompt)) for sample in page.samples)
     elif isinstance(page, TranslatorPage):
-        yield from ((one.source, one.output) for one in page.examples)
+        yield from ((example.source, example.output) for example in page.examples)
     elif isinstance(page, WordVectorsPage):
-        yield from ((one.word, ", ".join(word for word, _ in one.nearest[:5])) for one in page.neighbours)
+        yield from (
+            (neighbour.word, ", ".join(word for word, _ in neighbour.nearest[:5])) for neighbour in page.neighbours
+        )
     elif isinstance(page, EncoderPage):
         for gap in page.gaps:
             yield f"{gap.before} ___ {gap.after}", ", ".join(guess.word for guess in gap.guesses[:3])
@@ -281,7 +284,9 @@ def _samples(page: Page) -> Iterator[tuple[str, str]]:
 
 def _mistakes(rung: Entry[Any]) -> Iterator[Mistake]:
     """The surest; of a language model the lines with the highest loss."""
-    wrong = [one for one in chosen(rung.predictions) if not one.right][:MISTAKES]
-    for one in wrong:
-        loss = "" if one.right is not None or one.loss is None else f"{one.loss:.1f} nats"
-        yield Mistake(cut(one.text, LONGEST), cut(one.truth, LONGEST), cut(one.prediction, LONGEST), loss)
+    wrong = [prediction for prediction in chosen(rung.predictions) if not prediction.right][:MISTAKES]
+    for prediction in wrong:
+        loss = "" if prediction.right is not None or prediction.loss is None else f"{prediction.loss:.1f} nats"
+        yield Mistake(
+            cut(prediction.text, LONGEST), cut(prediction.truth, LONGEST), cut(prediction.prediction, LONGEST), loss
+        )

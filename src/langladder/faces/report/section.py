@@ -106,16 +106,16 @@ def page_columns(pages: Sequence[P]) -> list[Column[P]]:
     kind = type(pages[0])
     metrics = declared(kind)
     covered = _with_intervals(metrics)
-    waiting = [found for one in metrics for found in _columns(one, pages, alone=one not in covered)]
+    waiting = [column for columns in metrics for column in _columns(columns, pages, alone=columns not in covered)]
     placed = [column for column, after in waiting if not after]
     placed += [column for column, after in waiting if after == LAST]
     waiting = [(column, after) for column, after in waiting if after not in ("", LAST)]
     while waiting:
         titles = [column.title for column in placed]
-        column, after = next((one for one in waiting if one[1] in titles), waiting[0])
+        column, after = next((entry for entry in waiting if entry[1] in titles), waiting[0])
         placed.insert(titles.index(after) + 1 if after in titles else len(placed), column)
         waiting.remove((column, after))
-    return [*(_per_unit(one, pages) for one in placed), *_cost_columns(kind.trained_on)]
+    return [*(_per_unit(entry, pages) for entry in placed), *_cost_columns(kind.trained_on)]
 
 
 def _per_unit(column: Column[P], pages: Sequence[P]) -> Column[P]:
@@ -128,43 +128,43 @@ def _per_unit(column: Column[P], pages: Sequence[P]) -> Column[P]:
 
 def _with_intervals(metrics: Sequence[Declared]) -> list[Declared]:
     """The metrics beside which a column shows their interval: that behind them, or that which follows their title."""
-    found = []
-    for before, one in pairwise(metrics):
-        if one.interval:
-            named = [other for other in metrics if one.metric.after and other.metric.title == one.metric.after]
-            found += named or [before]
-    return found
+    columns = []
+    for before, metric in pairwise(metrics):
+        if metric.interval:
+            named = [other for other in metrics if metric.metric.after and other.metric.title == metric.metric.after]
+            columns += named or [before]
+    return columns
 
 
-def _columns(one: Declared, pages: Sequence[P], *, alone: bool) -> Iterator[tuple[Column[P], str]]:
+def _columns(entry: Declared, pages: Sequence[P], *, alone: bool) -> Iterator[tuple[Column[P], str]]:
     """The columns of a metric, each with the title that it follows.
 
     Args:
         alone: no column beside it has its interval: then what it may be off for its seeds stands with it.
     """
-    metrics: dict[str, Metric] = {TEST if one.each == "split" else "": one.metric} | dict(one.metric.splits)
-    if one.each == "name":
-        metrics = {key: one.metric for page in pages for key in one.keys(page)}
+    metrics: dict[str, Metric] = {TEST if entry.each == "split" else "": entry.metric} | dict(entry.metric.splits)
+    if entry.each == "name":
+        metrics = {key: entry.metric for page in pages for key in entry.keys(page)}
     for key, metric in metrics.items():
         if metric.sentence:
             words = {"position": type(pages[0]).position, "name": key}
             title, sentence = metric.title.format(**words), metric.sentence.format(**words)
             named = replace(metric, title=title, sentence=sentence)
-            yield _column(named, one, key, alone=alone), metric.after
+            yield _column(named, entry, key, alone=alone), metric.after
 
 
-def _column(metric: Metric, one: Declared, key: str, *, alone: bool) -> Column[Any]:
-    name = one.logged_as(key)
+def _column(metric: Metric, entry: Declared, key: str, *, alone: bool) -> Column[Any]:
+    name = entry.logged_as(key)
     return Column(
         metric.title,
         metric.sentence,
-        lambda page, _: one.read(page, key),
+        lambda page, _: entry.read(page, key),
         numbers.style_of(metric),
         metric.better,
         metric.brief,
         metric.compared,
         (lambda page: page.spread.get(name)) if alone and metric.compared else None,
-        one.interval,
+        entry.interval,
     )
 
 

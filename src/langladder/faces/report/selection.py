@@ -76,13 +76,13 @@ def colours_of(hues: Mapping[str, int | None]) -> dict[str, int]:
     Args:
         hues: rung → the colour of its approach, if it has one.
     """
-    found: dict[str, int] = {}
+    colours: dict[str, int] = {}
     for name, hue in hues.items():
-        if hue is not None and hue not in found.values():
-            found[name] = hue
-    free = [hue for hue in (*APPROACHES, FLOOR) if hue not in found.values()]
-    others = [name for name in hues if name not in found]
-    return found | dict(zip(others, cycle(free or [FLOOR]), strict=False))
+        if hue is not None and hue not in colours.values():
+            colours[name] = hue
+    free = [hue for hue in (*APPROACHES, FLOOR) if hue not in colours.values()]
+    others = [name for name in hues if name not in colours]
+    return colours | dict(zip(others, cycle(free or [FLOOR]), strict=False))
 
 
 def ranked(rungs: Sequence[Entry[P]], loss: Loss[P]) -> list[Entry[P]]:

@@ -43,8 +43,8 @@ def caption_sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
             "task": searched(rung),
             "examples": rung.page.examples,
             "questions": [
-                (question.replace("_", " "), numbers.whole(found.asked), numbers.share(found.said))
-                for question, found in rung.page.by_question.items()
+                (question.replace("_", " "), numbers.whole(score.asked), numbers.share(score.said))
+                for question, score in rung.page.by_question.items()
             ],
         }
         for rung in inputs.rungs_with(family, CaptionPage)
@@ -58,14 +58,16 @@ def transcript_sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     views = [
         {
             "task": searched(rung),
-            "attends": any(one.attention for one in rung.page.examples),
+            "attends": any(example.attention for example in rung.page.examples),
             "examples": rung.page.examples,
             "figures": [
                 Picture(
-                    Markup((attended_plot if one.attention else spikes_plot)(one, f"spikes-{rung.name}-{i}")),
-                    Markup("said: {} · greedy: {} · beam: {}").format(*map(isolated, (one.text, one.greedy, one.beam))),
+                    Markup((attended_plot if example.attention else spikes_plot)(example, f"spikes-{rung.name}-{i}")),
+                    Markup("said: {} · greedy: {} · beam: {}").format(
+                        *map(isolated, (example.text, example.greedy, example.beam))
+                    ),
                 )
-                for i, one in enumerate(rung.page.examples[:DRAWN])
+                for i, example in enumerate(rung.page.examples[:DRAWN])
             ],
         }
         for rung in inputs.rungs_with(family, TranscriptPage)
@@ -92,9 +94,9 @@ def searched(rung: Entry[CaptionPage] | Entry[TranscriptPage]) -> Searched:
     metrics = declared(type(rung.page.scores.greedy))
     rows = []
     for title, scores in searches.items():
-        cells = [(one.read(scores), numbers.style_of(one.metric)) for one in metrics]
+        cells = [(metric.read(scores), numbers.style_of(metric.metric)) for metric in metrics]
         rows.append([title, *(numbers.DASH if value is None else style(value) for value, style in cells)])
-    units = [(one.metric.title, one.metric.sentence) for one in metrics]
+    units = [(metric.metric.title, metric.metric.sentence) for metric in metrics]
     return Searched(rung.name, rung.title, _about(rung), ["search", *(title for title, _ in units)], rows, units)
 
 

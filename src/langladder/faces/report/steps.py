@@ -30,12 +30,12 @@ TELLING = 100
 def ladder_steps(rungs: Sequence[Entry[Any]], columns: Sequence[Column[Any]]) -> str:
     """A sentence for each of the last steps; one that there is none, where a single rung was measured."""
     measure = measure_of(columns)
-    found = [] if measure is None else judged(rungs, measure)
-    if measure is None or not found:
+    steps = [] if measure is None else judged(rungs, measure)
+    if measure is None or not steps:
         return ""
-    if len(found) == 1:
-        return f"{found[0].title} is the only rung that was measured: there is no step to compare."
-    by_name = {one.name: one for one in found}
+    if len(steps) == 1:
+        return f"{steps[0].title} is the only rung that was measured: there is no step to compare."
+    by_name = {entry.name: entry for entry in steps}
     compared = [by_name[rung.name] for rung in representatives(rungs, columns)]
     return " ".join([step(old, new, measure) for old, new in pairwise(compared)][-MOST:])
 
@@ -45,14 +45,14 @@ def representatives(rungs: Sequence[Entry[P]], columns: Sequence[Column[Any]]) -
     measure = measure_of(columns)
     if measure is None:
         return []
-    found = {one.name: one.value for one in judged(rungs, measure)}
-    measured = [rung for rung in in_history(rungs) if rung.name in found]
+    values = {rung.name: rung.value for rung in judged(rungs, measure)}
+    measured = [rung for rung in in_history(rungs) if rung.name in values]
     approaches = dict.fromkeys(rung.approach for rung in measured)
     if len(approaches) == 1:
         return measured
     best = {
         max(
-            (rung for rung in measured if rung.approach == approach), key=lambda rung: measure.sign * found[rung.name]
+            (rung for rung in measured if rung.approach == approach), key=lambda rung: measure.sign * values[rung.name]
         ).name
         for approach in approaches
     }

@@ -25,7 +25,7 @@ from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.section import Column, family_columns
 from langladder.ground.errors import printable
 
-GIVEN = "also given"
+ALSO_GIVEN = "also given"
 """The column of what a rung has that others of its table have not: trees, a lexicon, another rung's training."""
 NAME_WIDTH = 24  # characters that a rung's name has on each of its lines, at least
 HEADING_WIDTH = 9  # of a heading that takes several lines
@@ -134,7 +134,7 @@ def _table(family: str, title: str, columns: Sequence[Column[Any]], rungs: Seque
     note = _note(
         [rung.page for rung in rungs],
         intervals=any(column.interval for column, _ in measured),
-        margins=any(one is not None for beside in margins for one in beside),
+        margins=any(margin is not None for beside in margins for margin in beside),
     )
     note = "; ".join(filter(None, [note, _optimizers(rungs)]))
     rows = [
@@ -182,7 +182,7 @@ def _note(pages: Sequence[Page], *, intervals: bool, margins: bool) -> str:
         parts.append(f"±{' behind a figure' if parts else ''}: 95 % interval over {seeds}{' only' if parts else ''}")
     if seeds:
         parts.append("figures are means over the seeds; time and speed are those of the first seed")
-    folds = sorted({found.folds for page in pages if (found := getattr(page, "by_fold", None))})
+    folds = sorted({by_fold.folds for page in pages if (by_fold := getattr(page, "by_fold", None))})
     if folds:
         whose = "" if all(getattr(page, "by_fold", None) for page in pages) else "of rungs with cross-validation, "
         count = f"{' or '.join(map(str, folds))} folds"
@@ -211,7 +211,7 @@ def to_markdown(tables: Sequence[LadderTable]) -> str:
 
 
 def _markdown(table: LadderTable) -> str:
-    texts = ["rung", *([GIVEN] if table.has_given else [])]
+    texts = ["rung", *([ALSO_GIVEN] if table.has_given else [])]
     lines = [[*texts, *(column.title for column in table.columns)]]
     lines += [[*("---" for _ in texts), *("---:" for _ in table.columns)]]
     for row in table.rows:
@@ -264,7 +264,7 @@ def narrow_table(title: str, headings: Sequence[str], rows: Sequence[tuple[str, 
 def _rich(table: LadderTable) -> RichTable:
     rows = [
         (
-            f"{row.title} ({GIVEN} {row.also_given})" if row.also_given else row.title,
+            f"{row.title} ({ALSO_GIVEN} {row.also_given})" if row.also_given else row.title,
             [Text(cell.text, style="bold green" if cell.best else "") for cell in row.cells],
         )
         for row in table.rows
@@ -296,7 +296,7 @@ def ladder_headline(inputs: ReportInputs, listed: Mapping[str, Collection[str]])
     Args:
         listed: family → its rungs; what a page of another family holds is none of them.
     """
-    found: dict[str, dict[str, Any]] = {}
+    figures: dict[str, dict[str, Any]] = {}
     for family in inputs.families:
         pages = {rung.page.name: rung.page for rung in reversed(inputs.of(family.name))}
         kept = [pages[name] for name in listed.get(family.name, ()) if name in pages and pages[name].is_sound]
@@ -304,8 +304,8 @@ def ladder_headline(inputs: ReportInputs, listed: Mapping[str, Collection[str]])
         if figure:
             values = {page.name: page.figures().get(figure) for page in kept}
             infinite = {name: "infinite" for name, value in values.items() if value == math.inf}
-            found[f"{family.name}_{figure}"] = values | infinite
-    return found
+            figures[f"{family.name}_{figure}"] = values | infinite
+    return figures
 
 
 def ladder_timings(inputs: ReportInputs) -> dict[str, Any]:
@@ -315,7 +315,7 @@ def ladder_timings(inputs: ReportInputs) -> dict[str, Any]:
     belongs to.
     """
     rungs = {}
-    for family in (one for one in inputs.families if one.trained):
+    for family in (family for family in inputs.families if family.trained):
         for rung in inputs.of(family.name):
             if known := rung.timing.model_dump(exclude={"timed"}, exclude_none=True):
                 rungs[f"{family.name}/{rung.name}"] = known

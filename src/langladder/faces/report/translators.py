@@ -87,10 +87,10 @@ def _attention(rungs: TranslatorRungs, languages: Mapping[str, str | None]) -> I
 
 def columns(pages: Sequence[TranslatorPage]) -> list[Column[TranslatorPage]]:
     """The columns; chrF first where it is the figure to go by, for BLEU then counts characters or so."""
-    found = page_columns(pages)
+    results = page_columns(pages)
     if not any(page.scores.main == "chrf" for page in pages):
-        return found
-    return sorted(found, key=lambda column: column.title != "chrF")
+        return results
+    return sorted(results, key=lambda column: column.title != "chrF")
 
 
 def length_plot(translators: Sequence[Entry[TranslatorPage]], loss: Loss[TranslatorPage]) -> LinePlot | None:
@@ -98,7 +98,7 @@ def length_plot(translators: Sequence[Entry[TranslatorPage]], loss: Loss[Transla
     lengths = list(dict.fromkeys(bucket.length for rung in translators for bucket in rung.page.by_length))
     lines = {
         rung.name: [
-            (lengths.index(found.length), found.bleu) for found in rung.page.by_length if found.bleu is not None
+            (lengths.index(bucket.length), bucket.bleu) for bucket in rung.page.by_length if bucket.bleu is not None
         ]
         for rung in translators
     }
@@ -125,7 +125,7 @@ def search_errors_plot(translators: Sequence[Entry[TranslatorPage]], loss: Loss[
     def draw(errors: Axes, bleu: Axes) -> None:
         for axes, read in ((errors, _share), (bleu, _bleu)):
             for number, rung in enumerate(rungs):
-                results = [(widths.index(found.width), read(found)) for found in rung.page.by_width]
+                results = [(widths.index(point.width), read(point)) for point in rung.page.by_width]
                 draw_line(axes, rung, [(x, y) for x, y in results if y is not None], number, chosen)
             axes.set_xticks(range(len(widths)), [str(width) for width in widths])
             axes.set_xlabel("beam width")

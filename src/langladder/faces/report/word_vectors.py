@@ -32,7 +32,7 @@ def loss(page: WordVectorsPage) -> float | None:
     analogy = page.scores.analogy
     if analogy is not None and analogy.overall.accuracy is not None:
         return 1 - analogy.overall.accuracy
-    return next((1 - found.spearman for found in page.scores.similarity if found.spearman is not None), None)
+    return next((1 - result.spearman for result in page.scores.similarity if result.spearman is not None), None)
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
@@ -42,14 +42,14 @@ def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
     with_analogies = [rung for rung in rungs if rung.page.scores.analogy and rung.page.scores.analogy.sections]
     if near or with_analogies:
         context = {
-            "neighbours": aligned(near, lambda page: ((found.word, found) for found in page.neighbours)),
+            "neighbours": aligned(near, lambda page: ((neighbour.word, neighbour) for neighbour in page.neighbours)),
             "near": choice(near, loss, BESIDE),
             "sections": analogy_sections(with_analogies),
             "asked": choice(with_analogies, loss, COLOURED),
         }
         yield Section("neighbours", "Nearest neighbours", "neighbours.html.j2", context)
     if drawn := list(maps(rungs)):
-        mapped = [rung for rung in rungs if rung.name in {found.name for found in drawn}]
+        mapped = [rung for rung in rungs if rung.name in {entry.name for entry in drawn}]
         context = {"maps": drawn, "mapped": choice(mapped, loss, 1, most=2)}
         yield Section("map", "Maps of the word vectors", "map.html.j2", context)
 
@@ -75,7 +75,7 @@ def analogy_sections(rungs: WordVectorRungs) -> Aligned[str, str]:
 
 def columns(pages: Sequence[WordVectorsPage]) -> list[Column[WordVectorsPage]]:
     """Of the similarity sets the first is compared, and the first few are brief."""
-    sets = [f"ρ {name}" for name in dict.fromkeys(one.name for page in pages for one in page.scores.similarity)]
+    sets = [f"ρ {name}" for name in dict.fromkeys(result.name for page in pages for result in page.scores.similarity)]
     return [
         replace(column, brief=column.title in sets[:BRIEF_SETS], compared=column.title == sets[0])
         if column.title in sets
@@ -146,16 +146,16 @@ svg { width: 100%; height: auto }</style></head>
 """)
 
 
-def word_map_svg(found: WordMap, groups: Mapping[str, str], label: str) -> str:
+def word_map_svg(word_map: WordMap, groups: Mapping[str, str], label: str) -> str:
     """The map as an SVG file.
 
     Args:
         groups: word → name of its group, which has a colour and a mark; words without one are of group "".
         label: says what is shown, for those who hear the page.
     """
-    positions = dict(zip(found.words, found.points.tolist(), strict=True))
+    positions = dict(zip(word_map.words, word_map.points.tolist(), strict=True))
     members: dict[str, list[str]] = {}
-    for word in found.words:
+    for word in word_map.words:
         members.setdefault(groups.get(word, ""), []).append(word)
     with drawing():
         figure, axes = new_figure(10.4, 7.4)
@@ -186,8 +186,8 @@ def _name_points(svg: str, group: str, words: list[str]) -> str:
     start = svg.index(f'<g id="{group}">')
     points: Iterator[str] = iter(words)
 
-    def named(found: re.Match[str]) -> str:
-        return f"<use{found[1]}><title>{escape(visible(next(points)))}</title></use>"
+    def named(match: re.Match[str]) -> str:
+        return f"<use{match[1]}><title>{escape(visible(next(points)))}</title></use>"
 
     head, rest = svg[:start], svg[start:]
     return head + re.sub(r"<use([^>]*)/>", named, rest, count=len(words))

@@ -23,8 +23,8 @@ from torch import nn
 
 from langladder.ground import schema
 from langladder.models.classification.neural_classifier import Encoded, NeuralClassifier, Reading
-from langladder.models.encoders.bert_features import BERTFeatures, BERTFeaturesConfig, GrownFromBERT, framed
-from langladder.models.growing import shortened, start_linear
+from langladder.models.encoders.bert_features import BERTFeatures, BERTFeaturesConfig, FineTunedBERT, framed
+from langladder.models.fine_tuned import shortened, start_linear
 from langladder.models.network import Network
 from langladder.models.trial import words
 from langladder.models.units import Read
@@ -47,7 +47,7 @@ class BERTClassifierConfig(BERTFeaturesConfig):
         return self
 
 
-class BERTClassifier(GrownFromBERT, NeuralClassifier):
+class BERTClassifier(FineTunedBERT, NeuralClassifier):
     """Body → one vector per row → linear output."""
 
     approach = "Transformer"
@@ -64,7 +64,7 @@ class BERTClassifier(GrownFromBERT, NeuralClassifier):
         self.head = start_linear(nn.Linear(R, number_of_labels))
 
     def copy_weights(self, base: Network) -> None:
-        """See `Grown.take`. Also copies the base's pooler if all layers are transferred."""
+        """See `FineTuned.take`. Also copies the base's pooler if all layers are transferred."""
         super().copy_weights(base)
         whole = self.config.layers_transferred in (None, self.features.encoder.number_of_layers)
         if self.pooler is not None and self.config.pretrained and whole and getattr(base, "pooler", None) is not None:

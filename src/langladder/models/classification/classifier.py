@@ -125,10 +125,10 @@ def read_reading(
     extra = {name for name in optional if isinstance(value, dict) and value.get(name) is True}
     if not isinstance(value, dict) or set(value) != {"labels", *keys, *extra}:
         raise InputError(f"{path}: its keys must be labels, {', '.join(sorted(keys))}".removesuffix(", "))
-    found = word_list(path, value["labels"])
-    if len(found) != labels:
-        raise InputError(f"{path}: {len(found)} labels, but config.json says number_of_labels {labels}")
-    return found, value
+    words = word_list(path, value["labels"])
+    if len(words) != labels:
+        raise InputError(f"{path}: {len(words)} labels, but config.json says number_of_labels {labels}")
+    return words, value
 
 
 MULTI_LABEL = "multi_label"
@@ -144,20 +144,20 @@ def is_multi_label(examples: Sequence[Example]) -> bool:
     Raises:
         InputError: some examples have sets of labels, and others have one label.
     """
-    found = {example.labels is not None for example in examples}
-    if len(found) > 1:
+    kinds = {example.labels is not None for example in examples}
+    if len(kinds) > 1:
         odd = next(example for example in examples if example.labels is None)
         raise InputError(
             f"{odd.text[:60]!r}: has one label ({odd.label}), and other texts a set of labels; all of a corpus must be "
             "read alike (params.yaml: data: {labels: {multi_label: …}})"
         )
-    return found == {True}
+    return kinds == {True}
 
 
 def decided(log_probs: np.ndarray) -> np.ndarray:
     """The predicted labels of texts: (N, C) bool from the log-probabilities of a multi-label classifier."""
-    found: np.ndarray = np.exp(log_probs) >= THRESHOLD
-    return found
+    sets: np.ndarray = np.exp(log_probs) >= THRESHOLD
+    return sets
 
 
 def log_prob_of_sets(log_probs: np.ndarray, sets: np.ndarray) -> np.ndarray:
@@ -168,8 +168,8 @@ def log_prob_of_sets(log_probs: np.ndarray, sets: np.ndarray) -> np.ndarray:
     """
     with np.errstate(divide="ignore"):
         other = np.log(-np.expm1(np.minimum(log_probs, 0.0)))  # log(1 − p)
-    found: np.ndarray = np.maximum(np.where(sets, log_probs, other), -1e3).sum(axis=1)
-    return found
+    results: np.ndarray = np.maximum(np.where(sets, log_probs, other), -1e3).sum(axis=1)
+    return results
 
 
 def micro_f1(gold: np.ndarray, predicted: np.ndarray) -> float:
@@ -184,7 +184,7 @@ def label_sets(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray
         InputError: a label is not among `labels`, or an example is not multi-label.
     """
     ids = {label: position for position, label in enumerate(labels)}
-    found = np.zeros((len(examples), len(labels)), dtype=np.bool_)
+    matrix = np.zeros((len(examples), len(labels)), dtype=np.bool_)
     for row, example in enumerate(examples):
         if example.labels is None:
             raise InputError(
@@ -194,8 +194,8 @@ def label_sets(examples: Sequence[Example], labels: Sequence[str]) -> np.ndarray
         for label in example.labels:
             if label not in ids:
                 raise InputError(f"{example.text[:60]!r}: the label {label!r} is not one of {', '.join(labels)[:200]}")
-            found[row, ids[label]] = True
-    return found
+            matrix[row, ids[label]] = True
+    return matrix
 
 
 def targets(examples: Sequence[Example], labels: Sequence[str], *, multi_label: bool) -> np.ndarray:
@@ -209,10 +209,10 @@ def targets(examples: Sequence[Example], labels: Sequence[str], *, multi_label: 
 
 def right_texts(log_probs: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """(N,) bool: whether each text gets the right label, or exactly the right set of labels (`targets`)."""
-    found: np.ndarray = (
+    right: np.ndarray = (
         log_probs.argmax(axis=1) == wanted if wanted.ndim == 1 else (decided(log_probs) == wanted).all(axis=1)
     )
-    return found
+    return right
 
 
 # ---- texts with one label

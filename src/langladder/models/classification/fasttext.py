@@ -85,8 +85,8 @@ class FastText(CountedClassifier):
 
     def tokens(self, example: Example) -> list[str]:
         """The words of an example in the form of the table."""
-        found = self._words(example.text, treed=example.tree is not None or example.heads is not None)
-        return found if example.second is None else [*found, *(SECOND + word for word in self._words(example.second))]
+        words = self._words(example.text, treed=example.tree is not None or example.heads is not None)
+        return words if example.second is None else [*words, *(SECOND + word for word in self._words(example.second))]
 
     def _words(self, text: str, *, treed: bool = False) -> list[str]:
         return self.units.split(self.units.folded(text), words=treed)
@@ -123,8 +123,8 @@ class FastText(CountedClassifier):
 
     def _begin(self, train: Sequence[Example]) -> list[list[str]]:
         """Select the words; returns the training texts as words."""
-        texts = [text for one in train for text in (one.text, one.second) if text is not None]
-        treed = any(one.tree is not None or one.heads is not None for one in train)
+        texts = [text for example in train for text in (example.text, example.second) if text is not None]
+        treed = any(example.tree is not None or example.heads is not None for example in train)
         mode = reading("whitespace" if treed else self.config.words, texts)
         self.units = WordUnits([], mode, lower_of(self.config.lowercase, self.language))
         tokens = [self.tokens(example) for example in train]
@@ -195,8 +195,8 @@ class FastText(CountedClassifier):
         parts, bounds = self.parts(self.features(examples))
         z = (means(self.table, parts, bounds) @ self.output.T).astype(np.float64)  # (N, R)
         if self.config.loss == "softmax":
-            found: np.ndarray = log_softmax(z, axis=1)
-            return found
+            log_probs: np.ndarray = log_softmax(z, axis=1)
+            return log_probs
         # ln P(y | h) = Σ_j ln σ(±u_{n(y, j)} · h)
         paths, ways = self._paths(), np.stack([log_expit(z), log_expit(-z)])  # (2, N, R)
         decided = ways[paths.bits.astype(np.int64), :, paths.nodes]  # (decisions of all labels, N)

@@ -31,7 +31,7 @@ from torch import nn
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.models.classification.neural_classifier import Encoded, NeuralClassifier, Reading
-from langladder.models.growing import Grown, GrownConfig, body_of, shortened, start_linear
+from langladder.models.fine_tuned import FineTuned, FineTunedConfig, body_of, shortened, start_linear
 from langladder.models.language.gpt import GPT, GPTConfig
 from langladder.models.network import Network
 from langladder.models.trial import words
@@ -55,7 +55,7 @@ class Marks(NamedTuple):
         return cls(first + 2, first, first + 1)
 
 
-class GPTClassifierConfig(GrownConfig):
+class GPTClassifierConfig(FineTunedConfig):
     """Settings of `GPTClassifier`."""
 
     body: GPTConfig | None = None
@@ -66,7 +66,7 @@ class GPTClassifierConfig(GrownConfig):
     """λ; 0: the body has no output layer."""
 
 
-class GrownFromGPT(Grown):
+class FineTunedGPT(FineTuned):
     """Base of networks that start from GPT: rows with the new tokens `marks`, read by `gpt`; a mixin for `Network`."""
 
     BODY: ClassVar[type[Network]] = GPT
@@ -80,7 +80,7 @@ class GrownFromGPT(Grown):
 
     @classmethod
     def refuses(cls, settings: Mapping[str, object], body: GPTConfig) -> str | None:
-        """See `Grown.refuses`: output layers other than the full softmax depend on counts of the body's tokens."""
+        """See `FineTuned.refuses`: output layers other than the full softmax depend on counts of the body's tokens."""
         weight = settings.get("lm_weight", cls.Config.model_fields["lm_weight"].default)
         if not weight or body.output == "softmax":
             return None
@@ -103,11 +103,11 @@ class GrownFromGPT(Grown):
         return settings.width
 
     def body(self) -> nn.Module:
-        """See `Grown.body`."""
+        """See `FineTuned.body`."""
         return self.gpt
 
 
-class GPTClassifier(GrownFromGPT, NeuralClassifier):
+class GPTClassifier(FineTunedGPT, NeuralClassifier):
     """Body → the state at extract → linear output."""
 
     approach = "Transformer"

@@ -116,9 +116,9 @@ class LinearClassifier(CountedClassifier):
         for example in examples:
             columns += [self.index[gram] for gram, _, _ in self.grams(example) if gram in self.index]
             rows.append(len(columns))
-        found = sparse.csr_matrix((np.ones(len(columns)), columns, rows), (len(examples), len(self.index)))
-        found.sum_duplicates()
-        return found
+        counts = sparse.csr_matrix((np.ones(len(columns)), columns, rows), (len(examples), len(self.index)))
+        counts.sum_duplicates()
+        return counts
 
     def inputs(self, counts: sparse.csr_matrix) -> sparse.csr_matrix:
         """x of each example: (N, F)."""
@@ -133,8 +133,8 @@ class LinearClassifier(CountedClassifier):
 
     def fit(self, train: Sequence[Example], validation: Sequence[Example]) -> None:
         """See `CountedClassifier.fit`."""
-        texts = [text for one in train for text in (one.text, one.second) if text is not None]
-        treed = any(one.tree is not None or one.heads is not None for one in train)
+        texts = [text for example in train for text in (example.text, example.second) if text is not None]
+        treed = any(example.tree is not None or example.heads is not None for example in train)
         mode: WordChoice = "whitespace" if treed else self.config.words
         whole = WordUnits.of(texts, mode=mode, lowercase=lower_of(self.config.lowercase, self.language))
         self.units = WordUnits([], whole.mode, whole.lowercase)
@@ -159,9 +159,9 @@ class LinearClassifier(CountedClassifier):
         solvers = [self._solver(x, own.astype(np.int64), 2) for own in y.T]
 
         def solve(strength: float) -> tuple[np.ndarray, np.ndarray]:
-            found = [one(strength) for one in solvers]
-            weight = np.stack([weight[:, 1] - weight[:, 0] for weight, _ in found], axis=1)
-            return weight, np.array([bias[1] - bias[0] for _, bias in found])
+            solutions = [solver(strength) for solver in solvers]
+            weight = np.stack([weight[:, 1] - weight[:, 0] for weight, _ in solutions], axis=1)
+            return weight, np.array([bias[1] - bias[0] for _, bias in solutions])
 
         return solve
 
@@ -185,13 +185,13 @@ class LinearClassifier(CountedClassifier):
         for strength in self.config.strengths or STRENGTHS[self.config.method]:
             weight, bias = solve(strength)
             scores = x @ weight + bias  # (N, C)
-            found = scores.argmax(axis=1)  # (N,)
+            labels = scores.argmax(axis=1)  # (N,)
             if self.multi_label:
                 right = micro_f1(y, decided(log_expit(scores)))
             else:
-                right = float(np.mean(found == y)) if len(y) else 0.0
+                right = float(np.mean(labels == y)) if len(y) else 0.0
             if self.config.class_weights == "balanced":
-                right = balanced_accuracy(y, found)
+                right = balanced_accuracy(y, labels)
             if right > best:
                 best, self.weight, self.bias = right, weight, bias
         if self.config.method == "nb_svm" and len(y):
@@ -208,8 +208,8 @@ class LinearClassifier(CountedClassifier):
     def log_probs(self, examples: Sequence[Example]) -> np.ndarray:
         """See `Classifier.log_probs`."""
         scores = self.inputs(self.counts(examples)) @ self.weight + self.bias  # (N, C)
-        found: np.ndarray = log_expit(scores) if self.multi_label else log_softmax(scores, axis=1)
-        return found
+        log_probs: np.ndarray = log_expit(scores) if self.multi_label else log_softmax(scores, axis=1)
+        return log_probs
 
     def explain(self, example: Example, label: int) -> Explained:
         """The contribution of each n-gram to the label's score minus the mean score, divided among its words.

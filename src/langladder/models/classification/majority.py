@@ -51,8 +51,8 @@ class Majority(CountedClassifier):
         that all of them have counts half a text less."""
         counts = np.maximum(self.counts, 0.5)  # (C,)
         shares = np.minimum(counts, self.texts - 0.5) / self.texts if self.multi_label else counts / counts.sum()
-        found: np.ndarray = np.tile(np.log(shares), (len(examples), 1))
-        return found
+        log_probs: np.ndarray = np.tile(np.log(shares), (len(examples), 1))
+        return log_probs
 
     def arrays(self) -> dict[str, np.ndarray]:
         """See `CountedClassifier.arrays`."""

@@ -188,15 +188,15 @@ class NeuralClassifier(Network, Classifier):
     @torch.no_grad()
     def label_scores(self, encoded: Sequence[Encoded]) -> np.ndarray:
         """(N, C) float32, before the softmax or sigmoid. Rows of similar length are read together."""
-        found = np.zeros((len(encoded), self.number_of_labels), dtype=np.float32)
+        scores = np.zeros((len(encoded), self.number_of_labels), dtype=np.float32)
         training = self.training
         self.eval()
         try:
-            for rows in _by_length([len(one.ids) for one in encoded]):
-                found[rows] = self.logits(collate([encoded[row] for row in rows])).float().numpy()  # (B, C)
+            for rows in _by_length([len(example.ids) for example in encoded]):
+                scores[rows] = self.logits(collate([encoded[row] for row in rows])).float().numpy()  # (B, C)
         finally:
             self.train(training)
-        return found
+        return scores
 
     def explain(self, example: Example, label: int) -> Explained | None:
         """For every piece, the decrease of the label's lead when the piece is removed from the text."""

@@ -20,7 +20,7 @@ from torch import nn
 from langladder.ground import schema
 from langladder.ground.errors import InputError
 from langladder.models.classification.neural_classifier import Encoded, NeuralClassifier, Reading
-from langladder.models.growing import shortened
+from langladder.models.fine_tuned import shortened
 from langladder.models.trial import words
 from langladder.models.units import Read
 from langladder.nn.dropout import LockedDropout, embed_with_word_dropout
@@ -84,7 +84,7 @@ class ReadingNetwork(NeuralClassifier):
         rows = len(first.tokens)
         width = max(first.tokens.shape[1], second.tokens.shape[1])
         tokens = torch.cat(
-            [nn.functional.pad(one.tokens, (0, width - one.tokens.shape[1]), value=PAD) for one in (first, second)]
+            [nn.functional.pad(part.tokens, (0, width - part.tokens.shape[1]), value=PAD) for part in (first, second)]
         )
         both = self.read(Reading(tokens, torch.cat([first.lengths, second.lengths])))  # (2B, R)
         u, v = both[:rows], both[rows:]

@@ -73,9 +73,9 @@ class TextCNN(ReadingNetwork):
 
     def read(self, batch: Reading) -> torch.Tensor:
         """See `ReadingNetwork.read`: z (B, R)."""
-        found = self.convolution(self.embed(batch), batch.mask)
+        features = self.convolution(self.embed(batch), batch.mask)
         # ĉ = pool_i ReLU(w · x_{i:i+h−1} + b)
-        pooled = [pool(torch.relu(c), there) for pool, (c, there) in zip(self.pools, found, strict=True)]
+        pooled = [pool(torch.relu(c), there) for pool, (c, there) in zip(self.pools, features, strict=True)]
         return torch.cat(pooled, dim=1)
 
     @torch.no_grad()
@@ -108,8 +108,8 @@ class TextCNN(ReadingNetwork):
             for number, best in enumerate(own)
         ]
 
-    def _favourite(self, position: int, number: int, found: dict[str, float], top: int) -> Favourite:
-        best = sorted((item for item in found.items() if item[1] > 0), key=lambda item: (-item[1], item[0]))[:top]
+    def _favourite(self, position: int, number: int, favourites: dict[str, float], top: int) -> Favourite:
+        best = sorted((item for item in favourites.items() if item[1] > 0), key=lambda item: (-item[1], item[0]))[:top]
         features = self.head.weight.shape[1] // (4 if self.config.pairs == "compared" else 1) // len(self.pools)
         columns = torch.arange(position * features + number, (position + 1) * features, self.config.filters)
         label = int(self.head.weight[:, columns].sum(dim=1).argmax())
@@ -127,8 +127,8 @@ class TextCNN(ReadingNetwork):
         self.eval()
         pieces, batch = self.as_read(example).pieces, collate([self.encode(example)])
         total = np.zeros(len(pieces))
-        found = self.convolution(self.embed(batch), batch.mask)
-        for width, pool, (c, there) in zip(self.config.widths, self.pools, found, strict=True):
+        features = self.convolution(self.embed(batch), batch.mask)
+        for width, pool, (c, there) in zip(self.config.widths, self.pools, features, strict=True):
             assert isinstance(pool, Pool)
             before = zeros_around(width, self.config.padding)[0]
             for position, weight in enumerate(pool.weights(torch.relu(c), there)[0].tolist()):

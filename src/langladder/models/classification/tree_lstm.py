@@ -111,5 +111,5 @@ class TreeLSTM(ReadingNetwork):
         """P(label) at each node of the example's tree, (C,) float64 each, in the order of `Tree`: the root last."""
         self.eval()
         h, forest = self.states(collate([self.encode(example)]))
-        found = torch.softmax(self.decide(h).float(), dim=-1).double().numpy()  # (N, C)
-        return list(found[np.argsort(forest.position.numpy())])
+        shares = torch.softmax(self.decide(h).float(), dim=-1).double().numpy()  # (N, C)
+        return list(shares[np.argsort(forest.position.numpy())])

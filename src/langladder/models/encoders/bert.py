@@ -185,14 +185,14 @@ class BERT(Encoder):
     ) -> list[torch.Tensor]:
         """Each layer's attention, by the equation, without dropout: (B, h, T, T); rows sum to 1 (undefined at
         padding)."""
-        found = []
+        results = []
         with scoring(self, tokens.device.type):
             layout = self._layout(tokens, mask)
             x = self._embedded(tokens, segments, layout)
             for layer in self.layers:
                 x, weights = cast("BERTLayer", layer).forward_equation(x, layout)
-                found.append(weights)
-        return found
+                results.append(weights)
+        return results
 
     def pooled(self, last: torch.Tensor) -> torch.Tensor:
         """tanh(W_p x_<cls> + b_p) of the last layer's states: (B, T, D) → (B, D).

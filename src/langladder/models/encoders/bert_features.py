@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from langladder.models.encoders.bert import BERT, BERTConfig
-from langladder.models.growing import Grown, GrownConfig, body_of
+from langladder.models.fine_tuned import FineTuned, FineTunedConfig, body_of
 from langladder.models.network import Network
 from langladder.text.tokenize.specials import RESERVED
 
@@ -26,7 +26,7 @@ LAST = 4
 _OUTPUT = ("transform", "activation", "transform_norm", "head", "pooler", "next_head")
 
 
-class BERTFeaturesConfig(GrownConfig):
+class BERTFeaturesConfig(FineTunedConfig):
     """Settings of all models that read BERT's states."""
 
     body: BERTConfig | None = None
@@ -37,7 +37,7 @@ class BERTFeaturesConfig(GrownConfig):
 class BERTFeatures(nn.Module):
     """Tokens → vectors of R. The body is BERT without its heads for masked words and next sentences."""
 
-    def __init__(self, config: BERTFeaturesConfig, vocab_size: int, kind: type[Grown]) -> None:
+    def __init__(self, config: BERTFeaturesConfig, vocab_size: int, kind: type[FineTuned]) -> None:
         super().__init__()
         self.encoder = BERT(body_of(config.body, kind), vocab_size)
         for name in _OUTPUT:
@@ -78,7 +78,7 @@ class BERTFeatures(nn.Module):
         return states[:, 0]
 
 
-class GrownFromBERT(Grown):
+class FineTunedBERT(FineTuned):
     """Networks that start from BERT have the attribute `features`."""
 
     BODY: ClassVar[type[Network]] = BERT
@@ -87,7 +87,7 @@ class GrownFromBERT(Grown):
     features: BERTFeatures
 
     def body(self) -> nn.Module:
-        """See `Grown.body`."""
+        """See `FineTuned.body`."""
         return self.features.encoder
 
 

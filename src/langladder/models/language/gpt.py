@@ -300,12 +300,12 @@ class GPT(NeuralLanguageModel):
         # x⁰ = E w + P
         x = self.embedding(layout.pack(tokens)) * self.embedding_scale  # (N, D)
         x = self.dropout(x if self.position is None else x + functional.embedding(columns, self.position))
-        found = layout if wanted is None else Layout.of(wanted)
+        result = layout if wanted is None else Layout.of(wanted)
         for number, block in enumerate(self.blocks, start=1):
             last = number == len(self.blocks) and wanted is not None
-            x = cast("GPTBlock", block).forward_packed(x, layout, found if last else None)
+            x = cast("GPTBlock", block).forward_packed(x, layout, result if last else None)
         hidden: torch.Tensor = self.norm(x)
-        return hidden, found
+        return hidden, result
 
     @torch.no_grad()
     def advance(self, tokens: torch.Tensor, state: Cache | None = None) -> tuple[torch.Tensor, Cache]:
@@ -380,7 +380,7 @@ class GPT(NeuralLanguageModel):
             for module in self.modules():
                 if isinstance(module, GPTBlock):
                     experts = [module] if module.experts is None else cast("list[Expert]", module.experts.experts)
-                    for writer in (module.attention.output, *(one.contract for one in experts)):
+                    for writer in (module.attention.output, *(expert.contract for expert in experts)):
                         nn.init.normal_(writer.weight, std=scale / (2 * config.layers) ** 0.5)
         # Sines and cosines have a fixed size, so √D · E w must not start smaller, or positions would dominate the
         # tokens.

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from langladder.ground.errors import InputError
-from langladder.models.growing import TOKENIZER
+from langladder.models.fine_tuned import TOKENIZER
 from langladder.models.language.gpt import GPT, INITIAL_STD, GPTConfig
 from langladder.models.language.language_model import LanguageModel, predicted
 from langladder.models.network import own_tensors
@@ -63,7 +63,7 @@ class InstructedGPT(GPT):
         return self.loss(hidden[:, half:], tokens[:, half + 1 :])
 
     @classmethod
-    def grown_from(cls, base: GPT, *, dropout: float | None = None) -> Self:
+    def from_gpt(cls, base: GPT, *, dropout: float | None = None) -> Self:
         """A network with the base's weights; the base may be a GPT or an InstructedGPT.
 
         Args:
@@ -85,21 +85,21 @@ def begin(base: Path, *, seed: int, dropout: float | None = None) -> tuple[Instr
     """The network before its first step, from a GPT of the families lm and tune or from an InstructedGPT.
 
     Args:
-        base: folder of that rung, with its tokenizer. seed: for the markers' rows. dropout: see `grown_from`.
+        base: folder of that rung, with its tokenizer. seed: for the markers' rows. dropout: see `from_gpt`.
 
     Raises:
         InputError: the base is of another kind, or its tokenizer does not match.
     """
-    found = LanguageModel.load(base)
-    if not isinstance(found, GPT):
+    model = LanguageModel.load(base)
+    if not isinstance(model, GPT):
         raise InputError(
-            f"{base}: a {type(found).__name__}, but an InstructedGPT starts from a GPT of the families lm and tune; "
+            f"{base}: a {type(model).__name__}, but an InstructedGPT starts from a GPT of the families lm and tune; "
             "choose another base"
         )
-    tokenizer = _tokenizer_of(found, base)
+    tokenizer = _tokenizer_of(model, base)
     torch.manual_seed(seed)
     try:
-        return InstructedGPT.grown_from(found, dropout=dropout), tokenizer
+        return InstructedGPT.from_gpt(model, dropout=dropout), tokenizer
     except InputError as error:
         raise InputError(f"{base}: {error}") from error
 

@@ -76,14 +76,14 @@ class KNNOutput(OutputLayer):
     def nearest(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Squared distances to the nearest keys and their values: (N, D) → (N, K), (N, K)."""
         lengths = self.keys.square().sum(dim=1)  # (E,)
-        found = []
+        near = []
         for h in torch.split(hidden.float(), SLICE):
             # ‖k − h‖² = ‖k‖² − 2 k·h + ‖h‖²
             squares = torch.addmm(lengths, h, self.keys.T, alpha=-2).add_(h.square().sum(dim=1, keepdim=True))
-            found.append(squares.topk(self.neighbours, dim=1, largest=False))
-        if not found:
+            near.append(squares.topk(self.neighbours, dim=1, largest=False))
+        if not near:
             return hidden.new_zeros(0, self.neighbours), self.values.new_zeros(0, self.neighbours)
-        distances, rows = (torch.cat(parts) for parts in zip(*found, strict=True))
+        distances, rows = (torch.cat(parts) for parts in zip(*near, strict=True))
         return distances.clamp(min=0), self.values[rows]
 
     @torch.no_grad()
@@ -142,11 +142,11 @@ class _Recorder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[Pairs] = []
+        self.pairs: list[Pairs] = []
 
     def target_log_probs(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Zeros."""
-        self.found.append(Pairs(hidden.float(), targets))
+        self.pairs.append(Pairs(hidden.float(), targets))
         return hidden.new_zeros(len(hidden), dtype=torch.float32)
 
 
@@ -223,21 +223,22 @@ def pairs_of(model: GPT, batches: Iterable[torch.Tensor], limit: int | None = No
     try:
         for batch in batches:
             model.log_probs(batch)
-            count = sum(len(one.tokens) for one in recorder.found)
+            count = sum(len(part.tokens) for part in recorder.pairs)
             if limit is not None and count >= limit:
                 break
     finally:
         model.head = head
     if not count:
         raise InputError("kNN-LM: the text has no token to predict")
-    return Pairs(*(torch.cat(parts)[:limit] for parts in zip(*recorder.found, strict=True)))
+    return Pairs(*(torch.cat(parts)[:limit] for parts in zip(*recorder.pairs, strict=True)))
 
 
 def from_gpt(config: KNNConfig, gpt: GPT, store: Pairs) -> KNNLM:
     """A KNNLM with the weights of a network and its states on a training text; λ = 0 until `choose`."""
     model = KNNLM(config.model_copy(update={"body": gpt.config}), gpt.vocab_size, len(store.tokens))
     there = {
-        f"head.base.{name[5:]}" if name.startswith("head.") else name: one for name, one in gpt.state_dict().items()
+        f"head.base.{name[5:]}" if name.startswith("head.") else name: weight
+        for name, weight in gpt.state_dict().items()
     }
     model.gpt.load_state_dict(there, strict=False)  # all but the store
     model.head.keys.copy_(store.states)

@@ -75,12 +75,12 @@ class LanguageModel(Model):
 
         Here one token after the other; models that read several at once override this.
         """
-        found, states = [], []
+        results, states = [], []
         for token in torch.split(tokens, 1, dim=1):
             log_probs, state = self.advance(token, state)  # (B, V)
-            found.append(log_probs)
+            results.append(log_probs)
             states.append(state)
-        return torch.stack(found, dim=1), states
+        return torch.stack(results, dim=1), states
 
 
 def check_tokens(tokens: torch.Tensor, vocab_size: int) -> None:

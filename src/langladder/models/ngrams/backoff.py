@@ -112,7 +112,7 @@ class BackoffLanguageModel(CountedLanguageModel):
         """
         tables = self.arrays()
         words, starts = tables["words"], tables["starts"]
-        found = [Entry((), float(tables["log_probs"][token]), 0.0, 0)]
+        entries = [Entry((), float(tables["log_probs"][token]), 0.0, 0)]
         for length in range(1, min(self.order, len(prefix) + 1)):
             history, number = prefix[-length:], self._number(prefix[-length:])
             log_prob = log_backoff = None
@@ -122,10 +122,10 @@ class BackoffLanguageModel(CountedLanguageModel):
                 log_prob = float(tables["log_probs"][ngram]) if ngram >= 0 else None
                 log_backoff = float(tables["log_backoffs"][number])
                 followers = int(starts[number + 1] - starts[number])
-            found.append(Entry(tuple(history.tolist()), log_prob, log_backoff, followers))
+            entries.append(Entry(tuple(history.tolist()), log_prob, log_backoff, followers))
             if prefix[-length] == BOS:
                 break
-        return found
+        return entries
 
     def _next(self, prefix: np.ndarray) -> np.ndarray:
         """(length,) → (V,): starts from single words; each longer history then replaces the values of words seen after
@@ -145,10 +145,10 @@ class BackoffLanguageModel(CountedLanguageModel):
 
     def _number(self, ngram: np.ndarray) -> int:
         tables = self.arrays()
-        found = int(ngram[0])
+        number = int(ngram[0])
         for word in ngram[1:]:
-            found = int(extension(tables["words"], tables["starts"], found, word)) if found >= 0 else -1
-        return found
+            number = int(extension(tables["words"], tables["starts"], number, word)) if number >= 0 else -1
+        return number
 
 
 def _check_tables(

@@ -80,8 +80,8 @@ def extensions(
         first, last = cut.histories.start, cut.histories.stop
         starts = pieces.read(ngrams.starts, slice(first, last + 1)) - cut.ngrams.start
         opens = slice(max(opening.start - first, 0), max(opening.stop - first, 0))
-        found = pieces.read(counts, cut.rows), pieces.read(kept, cut.rows)
-        yield cut, Extensions(order, size, starts, opens, *found, lower)
+        columns = pieces.read(counts, cut.rows), pieces.read(kept, cut.rows)
+        yield cut, Extensions(order, size, starts, opens, *columns, lower)
 
 
 def uniform(vocab_size: int) -> float:

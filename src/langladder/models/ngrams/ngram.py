@@ -168,9 +168,9 @@ def _tables(pieces: Pieces, estimates: Estimates) -> dict[str, np.ndarray]:
 
 def _logarithms(pieces: Pieces, values: np.ndarray, kept: np.ndarray, rows: slice) -> np.ndarray:
     """The values of kept n-grams, float32."""
-    found, stays = pieces.read(values, rows), pieces.read(kept, rows)
+    columns, stays = pieces.read(values, rows), pieces.read(kept, rows)
     with np.errstate(divide="ignore"):
-        logarithms: np.ndarray = np.log(found if stays.all() else found[stays])
+        logarithms: np.ndarray = np.log(columns if stays.all() else columns[stays])
     return logarithms.astype(np.float32)
 
 

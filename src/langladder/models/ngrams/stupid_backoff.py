@@ -50,8 +50,8 @@ class StupidBackoff(NgramModel):
             counts = plain_counts(pieces, order)
             suffix_sums = pieces.at_history_suffixes(order, sums_below) if order > 2 else None
             for _, after in extensions(pieces, order, counts, kept[order - 1], below):
-                found = self.scores(after, next(suffix_sums) if suffix_sums else sums_below)
-                for column, values in zip(columns, found, strict=True):
+                scores = self.scores(after, next(suffix_sums) if suffix_sums else sums_below)
+                for column, values in zip(columns, scores, strict=True):
                     column.add(values)
             below, sums_below, probs, backoffs = (column.array() for column in columns)
             all_probs.append(probs)

@@ -26,9 +26,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from langladder.ground import schema
-from langladder.models.encoders.bert_features import BERTFeatures, BERTFeaturesConfig, GrownFromBERT, framed
+from langladder.models.encoders.bert_features import BERTFeatures, BERTFeaturesConfig, FineTunedBERT, framed
 from langladder.models.encoders.encoder import padded
-from langladder.models.growing import INITIAL_STD
+from langladder.models.fine_tuned import INITIAL_STD
 from langladder.models.reading.network_reader import NetworkReader
 from langladder.models.reading.reader import Found
 from langladder.models.trial import words
@@ -52,11 +52,11 @@ def windows(length: int, room: int, stride: int) -> list[tuple[int, int]]:
     >>> windows(10, 6, 3)
     [(0, 6), (3, 9), (6, 10)]
     """
-    found, start = [], 0
+    results, start = [], 0
     while start + room < length:
-        found.append((start, start + room))
+        results.append((start, start + room))
         start += min(stride, room)
-    return [*found, (start, length)]
+    return [*results, (start, length)]
 
 
 def covering(positions: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
@@ -151,7 +151,7 @@ class WindowBatch(NamedTuple):
     ends: torch.Tensor
 
 
-class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
+class BERTSpan(FineTunedBERT, NetworkReader[Window, WindowBatch]):
     """Body → two scores per token: for the start and for the end of an answer."""
 
     approach: ClassVar[str] = "Transformer"
@@ -218,14 +218,14 @@ class BERTSpan(GrownFromBERT, NetworkReader[Window, WindowBatch]):
         rows = [(number, row) for number, (own, _) in enumerate(read) for row in own]
         for chosen, batch in self._batches([row for _, row in rows]):
             scores = self(batch.tokens).double().cpu().numpy()  # (B, T, 2)
-            for position, found in zip(chosen, scores, strict=True):
+            for position, score in zip(chosen, scores, strict=True):
                 number, row = rows[position]
-                part = found[row.begins : row.begins + row.tokens]  # (W, 2)
+                part = score[row.begins : row.begins + row.tokens]  # (W, 2)
                 add_window(tables[number], row.first, part[:, 0], part[:, 1])
                 # s_none = S·C + E·C, the smallest of all windows
-                none[number] = min(none[number], float(found[0].sum()))
+                none[number] = min(none[number], float(score[0].sum()))
         return [
-            _found(question, positions, table, float(least), count)
+            _best_spans(question, positions, table, float(least), count)
             for question, (_, positions), table, least in zip(questions, read, tables, none, strict=True)
         ]
 
@@ -275,14 +275,14 @@ def _with_answer(row: Window, first: int, last: int) -> Window:
     return row._replace(start=row.begins + start, end=row.begins + end)
 
 
-def _found(question: Question, positions: np.ndarray, table: np.ndarray, none: float, count: int) -> list[Found]:
+def _best_spans(question: Question, positions: np.ndarray, table: np.ndarray, none: float, count: int) -> list[Found]:
     """The best spans as characters of the paragraph, without spans of only white space."""
-    found: list[Found] = []
+    spans: list[Found] = []
     whole = total(table, none) if len(table) else 0.0
     for first, last, score in best_spans(table, count):
         start, end = int(positions[first, 0]), int(positions[last, 1])
         piece = question.context[start:end]  # its first or last token can be only white space
         if text := piece.strip():
             start += len(piece) - len(piece.lstrip())
-            found.append(Found(text, start, score - none, float(np.exp(score - whole))))
-    return found
+            spans.append(Found(text, start, score - none, float(np.exp(score - whole))))
+    return spans

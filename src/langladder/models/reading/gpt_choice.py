@@ -23,9 +23,9 @@ from torch.nn import functional as F
 
 from langladder.ground import schema
 from langladder.ground.errors import InputError
-from langladder.models.classification.gpt_classifier import GrownFromGPT, choice_log_probs, choices
+from langladder.models.classification.gpt_classifier import FineTunedGPT, choice_log_probs, choices
 from langladder.models.encoders.encoder import padded
-from langladder.models.growing import INITIAL_STD, GrownConfig
+from langladder.models.fine_tuned import INITIAL_STD, FineTunedConfig
 from langladder.models.language.gpt import GPTConfig
 from langladder.models.reading.network_reader import NetworkReader
 from langladder.models.reading.reader import Found
@@ -35,7 +35,7 @@ from langladder.text.tokenize.specials import PAD, RESERVED
 from langladder.text.tokenize.tokenizers import word_pieces
 
 
-class GPTChoiceConfig(GrownConfig):
+class GPTChoiceConfig(FineTunedConfig):
     """Settings of `GPTChoice`."""
 
     body: GPTConfig | None = None
@@ -64,7 +64,7 @@ class ChoiceBatch(NamedTuple):
     right: torch.Tensor
 
 
-class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
+class GPTChoice(FineTunedGPT, NetworkReader[Choice, ChoiceBatch]):
     """Body → one score per row → softmax over the rows of a question."""
 
     approach: ClassVar[str] = "Transformer"
@@ -148,21 +148,21 @@ class GPTChoice(GrownFromGPT, NetworkReader[Choice, ChoiceBatch]):
 
     def collate(self, rows: Sequence[Choice]) -> ChoiceBatch:
         """See `NetworkReader.collate`."""
-        tokens = padded([row for one in rows for row in one.rows])  # (R, T)
-        return ChoiceBatch(tokens, [len(one.rows) for one in rows], torch.tensor([one.right for one in rows]))
+        tokens = padded([row for example in rows for row in example.rows])  # (R, T)
+        return ChoiceBatch(tokens, [len(row.rows) for row in rows], torch.tensor([row.right for row in rows]))
 
     @torch.no_grad()
     def candidates(self, questions: Sequence[Question], count: int) -> list[list[Found]]:
         """See `Reader.candidates`: every option, including ""; the score is log P."""
         rows = [self.encode(question)[0] for question in questions]
-        found: list[list[Found]] = [[] for _ in questions]
+        candidates: list[list[Found]] = [[] for _ in questions]
         for chosen, batch in self._batches(rows):
             log_probs = self(batch)[0].double().cpu().numpy()  # (B, K)
             for position, own in zip(chosen, log_probs, strict=True):
                 options = questions[position].options
                 ranked = np.argsort(-own[: len(options)], kind="stable")[:count]
-                found[position] = [Found(options[k], -1, float(own[k]), float(np.exp(own[k]))) for k in ranked]
-        return found
+                candidates[position] = [Found(options[k], -1, float(own[k]), float(np.exp(own[k]))) for k in ranked]
+        return candidates
 
     def trial_loss(self, rows: int, length: int) -> torch.Tensor:
         """See `Network.trial_loss`; two options per question."""

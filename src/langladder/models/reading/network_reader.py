@@ -14,7 +14,7 @@ import torch
 
 from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
-from langladder.models.growing import TOKENIZER
+from langladder.models.fine_tuned import TOKENIZER
 from langladder.models.network import Network
 from langladder.models.reading.reader import Reader, read_threshold
 from langladder.models.saving import READING, Saved

@@ -62,10 +62,10 @@ class Reader(Model):
 
     def answers(self, questions: Sequence[Question], best: int = 1) -> list[list[Found]]:
         """The best answers of each question, at least one and at most `best`, with "no answer" at its rank."""
-        found = self.candidates(questions, best)
+        candidates = self.candidates(questions, best)
         if self.threshold is None:
-            return [some or [Found("", -1, 0.0)] for some in found]
-        return [_with_none(some, self.threshold)[:best] for some in found]
+            return [some or [Found("", -1, 0.0)] for some in candidates]
+        return [_with_none(some, self.threshold)[:best] for some in candidates]
 
     def fit_threshold(self, questions: Sequence[Question], *, needed: bool) -> None:
         """Select the threshold with the highest F₁ on these questions; not `needed` if all have an answer."""
@@ -73,18 +73,18 @@ class Reader(Model):
         if not needed or self.knows_none or not questions:
             return
         first = [(some or [Found("", -1, -1e9)])[0] for some in self.candidates(questions, 1)]
-        answered = np.array([word_f1(one.text, own.gold()) for one, own in zip(first, questions, strict=True)])
+        answered = np.array([word_f1(answer.text, own.gold()) for answer, own in zip(first, questions, strict=True)])
         silent = np.array([word_f1("", own.gold()) for own in questions])
-        self.threshold = best_threshold(np.array([one.score for one in first]), answered, silent)
+        self.threshold = best_threshold(np.array([answer.score for answer in first]), answered, silent)
 
     def reading(self) -> dict[str, object]:
         """The content of reading.json."""
         return {"threshold": self.threshold}
 
 
-def _with_none(found: list[Found], threshold: float) -> list[Found]:
-    better = [one for one in found if one.score > threshold]
-    return [*better, Found("", -1, threshold), *found[len(better) :]]
+def _with_none(answers: list[Found], threshold: float) -> list[Found]:
+    better = [answer for answer in answers if answer.score > threshold]
+    return [*better, Found("", -1, threshold), *answers[len(better) :]]
 
 
 def read_threshold(folder: Path) -> float | None:
@@ -97,9 +97,9 @@ def read_threshold(folder: Path) -> float | None:
     value = read_json(path)
     if not isinstance(value, dict) or set(value) != {"threshold"}:
         raise InputError(f"{path}: is not {{threshold}} of a reader")
-    found = value["threshold"]
-    if found is None:
+    threshold = value["threshold"]
+    if threshold is None:
         return None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not np.isfinite(found):
-        raise InputError(f"{path}: threshold: {str(found)[:60]!r} is no finite number")
-    return float(found)
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not np.isfinite(threshold):
+        raise InputError(f"{path}: threshold: {str(threshold)[:60]!r} is no finite number")
+    return float(threshold)

@@ -96,11 +96,11 @@ class SlidingWindow(Reader):
             shared = len(wanted & beside)
             sw = sliding_window(read.words, {*question_words, *read.words[first : last + 1]})
             ranked.append((-shared, -sw, last - first, first, last))
-        found = []
+        spans = []
         for shared, _, _, first, last in sorted(ranked):
             start, end = read.positions[first][0], read.positions[last][1]
-            found.append(Found(question.context[start:end], start, -shared / max(1, len(wanted))))
-        return found
+            spans.append(Found(question.context[start:end], start, -shared / max(1, len(wanted))))
+        return spans
 
     def number_of_parameters(self) -> int:
         """The number of stored values: the threshold."""
@@ -136,8 +136,8 @@ def words_of(text: str, word: regex.Pattern[str] = _WORD) -> Words:
     >>> words_of("Anna's apple.").words
     ['anna', "'", 's', 'apple', '.']
     """
-    found = list(word.finditer(text))
-    return Words([_WRITTEN.normalise(match[0]) for match in found], [match.span() for match in found])
+    matches = list(word.finditer(text))
+    return Words([_WRITTEN.normalise(match[0]) for match in matches], [match.span() for match in matches])
 
 
 def grams(words: Sequence[str]) -> set[tuple[str, ...]]:
@@ -203,5 +203,5 @@ def make(
     if not train:
         raise InputError("reading: no training question; see the report of the stage `corpus`")
     model, clock = kind(settings.model), Stopwatch()
-    model.fit_threshold(validation or train, needed=any(not one.answers for one in train))
+    model.fit_threshold(validation or train, needed=any(not question.answers for question in train))
     return model, TrainingResult([], clock.cost(len(validation)))

@@ -24,9 +24,9 @@ from langladder.ground import schema
 from langladder.ground.artefacts import write_json
 from langladder.ground.errors import InputError
 from langladder.models.classification.classifier import read_reading
-from langladder.models.encoders.bert_features import BERTFeatures, BERTFeaturesConfig, GrownFromBERT, framed
+from langladder.models.encoders.bert_features import BERTFeatures, BERTFeaturesConfig, FineTunedBERT, framed
 from langladder.models.encoders.encoder import padded
-from langladder.models.growing import TOKENIZER, start_linear
+from langladder.models.fine_tuned import TOKENIZER, start_linear
 from langladder.models.saving import READING, Saved
 from langladder.models.tagging.network_tagger import NetworkTagger
 from langladder.models.trial import words
@@ -62,7 +62,7 @@ class PieceBatch(NamedTuple):
     positions: torch.Tensor
 
 
-class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
+class BERTTagger(FineTunedBERT, NetworkTagger[Pieces, PieceBatch]):
     """Body → the vector at each word's first piece → linear output, or a CRF."""
 
     approach: ClassVar[str] = "Transformer"
@@ -98,21 +98,21 @@ class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
         pieces = [self._pieces(word, position == 0) for position, word in enumerate(sentence)]
         if not pieces:
             return Pieces(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64))
-        counts = np.array([len(one) for one in pieces])
+        counts = np.array([len(piece) for piece in pieces])
         return Pieces(np.concatenate(pieces), np.cumsum(counts) - counts)
 
     def collate(self, rows: Sequence[Pieces]) -> PieceBatch:
         """Sentences as one padded batch."""
         framed_rows: list[np.ndarray] = []
         where: list[list[tuple[int, int]]] = []  # the row of each word, and its position there
-        for one in rows:
+        for entry in rows:
             where.append([])
-            for start, stop in self._spans(one):
-                inside = one.firsts[(one.firsts >= start) & (one.firsts < stop)]
+            for start, stop in self._spans(entry):
+                inside = entry.firsts[(entry.firsts >= start) & (entry.firsts < stop)]
                 where[-1] += [(len(framed_rows), 1 + int(first) - start) for first in inside]
-                framed_rows.append(np.array(framed(one.ids[start:stop], self.vocab_size)))
+                framed_rows.append(np.array(framed(entry.ids[start:stop], self.vocab_size)))
         tokens = padded(framed_rows)  # (R, T)
-        lengths = [len(one.firsts) for one in rows]
+        lengths = [len(row.firsts) for row in rows]
         positions = torch.zeros(len(rows), max(lengths), dtype=torch.int64)
         for line, own in zip(positions, where, strict=True):
             line[: len(own)] = torch.tensor([row * tokens.shape[1] + column for row, column in own])
@@ -148,12 +148,12 @@ class BERTTagger(GrownFromBERT, NetworkTagger[Pieces, PieceBatch]):
         pieces = self.tokenizer.encode(word) if opens else word_pieces(self.tokenizer, [word])[0]
         return pieces[: self.features.encoder.context - 2] if len(pieces) else np.array([UNK], dtype=np.int32)
 
-    def _spans(self, one: Pieces) -> list[tuple[int, int]]:
+    def _spans(self, pieces: Pieces) -> list[tuple[int, int]]:
         """The ranges of a sentence's pieces for each row, divided between words."""
-        room, ends = self.features.encoder.context - 2, [*one.firsts[1:].tolist(), len(one.ids)]
+        room, ends = self.features.encoder.context - 2, [*pieces.firsts[1:].tolist(), len(pieces.ids)]
         spans, start = [], 0
-        for first, end in zip(one.firsts.tolist(), ends, strict=True):
+        for first, end in zip(pieces.firsts.tolist(), ends, strict=True):
             if end - start > room:
                 spans.append((start, first))
                 start = first
-        return [*spans, (start, len(one.ids))]
+        return [*spans, (start, len(pieces.ids))]

@@ -70,25 +70,25 @@ class CountedTagger(Tagger):
         chain = self.chain()
         if chain is None:
             return [[self.tags[tag] for tag in self._scored(words).argmax(axis=1)] for words in sentences]
-        found: list[list[str]] = []
+        tags: list[list[str]] = []
         for first in range(0, len(sentences), AT_ONCE):
             rows, lengths = self._padded(sentences[first : first + AT_ONCE])
             paths, _ = viterbi(rows, chain, np.maximum(lengths, 1))
-            found += [[self.tags[tag] for tag in path[:length]] for path, length in zip(paths, lengths, strict=True)]
-        return found
+            tags += [[self.tags[tag] for tag in path[:length]] for path, length in zip(paths, lengths, strict=True)]
+        return tags
 
     def log_probs(self, sentences: Sentences) -> list[np.ndarray]:
         """See `Tagger.log_probs`: marginals if there is a chain."""
         chain = self.chain()
         if chain is None:
             return [scores - np.logaddexp.reduce(scores, axis=1)[:, None] for scores in map(self._scored, sentences)]
-        found: list[np.ndarray] = []
+        log_probs: list[np.ndarray] = []
         for first in range(0, len(sentences), AT_ONCE):
             rows, lengths = self._padded(sentences[first : first + AT_ONCE])
             with np.errstate(divide="ignore"):
                 logs = np.log(marginals(rows, chain, np.maximum(lengths, 1)))
-            found += [row[:length] for row, length in zip(logs, lengths, strict=True)]
-        return found
+            log_probs += [row[:length] for row, length in zip(logs, lengths, strict=True)]
+        return log_probs
 
     def number_of_parameters(self) -> int:
         """See `Tagger.number_of_parameters`: only values that are not 0, because most words have one tag."""
@@ -145,7 +145,11 @@ def _finite(arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def _strings(path: Path, key: str, value: object) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value) or len(set(value)) < len(value):
+    if (
+        not isinstance(value, list)
+        or not all(isinstance(entry, str) for entry in value)
+        or len(set(value)) < len(value)
+    ):
         raise InputError(f"{path}: {key}: not a list of different strings")
     return value
 
@@ -157,15 +161,15 @@ def tag_ids(sentences: Sequence[Tagged], tags: Sequence[str]) -> np.ndarray:
         InputError: a tag is not among `tags`, or a sentence has none.
     """
     ids = {tag: position for position, tag in enumerate(tags)}
-    found = []
+    rows = []
     for sentence in sentences:
         if sentence.tags is None or len(sentence.tags) != len(sentence.words):
             raise InputError(f"{' '.join(sentence.words)[:60]!r}: the number of tags differs from the number of words")
         for word, tag in zip(sentence.words, sentence.tags, strict=True):
             if tag not in ids:
                 raise InputError(f"{word[:60]!r}: the tag {tag[:60]!r} is not one of {', '.join(tags)[:200]}")
-            found.append(ids[tag])
-    return np.array(found, dtype=np.int64)
+            rows.append(ids[tag])
+    return np.array(rows, dtype=np.int64)
 
 
 def make(

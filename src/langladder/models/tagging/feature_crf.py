@@ -95,8 +95,8 @@ class FeatureCRF(CountedTagger):
         bounds = np.cumsum([0, *map(len, known)])
         flat = np.array([row for own in known for row in own], dtype=np.int64)
         chosen = csr_matrix((np.ones(len(flat)), flat, bounds), shape=(len(words), len(self.features)))  # (T, F)
-        found: np.ndarray = (chosen @ self.weights).toarray()
-        return found
+        scores: np.ndarray = (chosen @ self.weights).toarray()
+        return scores
 
     def chain(self) -> Chain:
         """The weights of transitions; CRFsuite has no weights of first and last tags."""

@@ -55,8 +55,8 @@ class HMM(MostFrequentTag):
         """log P(w | t) up to a constant per word: (T, K)."""
         frequency = self.steps.sum(axis=0)[:-1] + 1e-3  # (K,)
         # log P(w | t) = log P(t | w) − log P(t) + log P(w)
-        found: np.ndarray = super().scores(words) - np.log(frequency / frequency.sum())
-        return found
+        scores: np.ndarray = super().scores(words) - np.log(frequency / frequency.sum())
+        return scores
 
     def chain(self) -> Chain:
         """log P(t | t′), −∞ if the scheme forbids it."""
@@ -88,12 +88,12 @@ def transition_probabilities(steps: np.ndarray) -> np.ndarray:
     """P(t | t′) from n(t′, t): (K + 1, K + 1) → the same shape, rows sum to 1."""
     after, before, total = steps.sum(axis=0), steps.sum(axis=1), steps.sum()
     # deleted interpolation: each transition votes for the estimate that predicts it better without itself
-    one = (after - 1)[None, :] / max(1.0, total - 1)
+    array = (after - 1)[None, :] / max(1.0, total - 1)
     two = (steps - 1) / np.maximum(before - 1, 1)[:, None]
-    weight = float(steps[(steps > 0) & (two > one)].sum() / max(1.0, total))
+    weight = float(steps[(steps > 0) & (two > array)].sum() / max(1.0, total))
     weight = min(weight, 0.999)  # every transition stays possible
     frequency = (after + 1e-3) / (after + 1e-3).sum()
     counted = np.divide(steps, before[:, None], out=np.tile(frequency, (len(steps), 1)), where=before[:, None] > 0)
     # P(t | t′) = λ n(t′, t) / n(t′) + (1 − λ) n(t) / N
-    found: np.ndarray = weight * counted + (1 - weight) * frequency
-    return found
+    probabilities: np.ndarray = weight * counted + (1 - weight) * frequency
+    return probabilities

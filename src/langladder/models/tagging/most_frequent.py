@@ -63,16 +63,16 @@ class Suffixes:
         rows = {name: row for row, name in enumerate(names)}
         for row, name in enumerate(names):
             shorter = table[rows[name[0] + name[2:]]] if len(name) > 1 else prior
-            found = endings[name] / endings[name].sum()
-            table[row] = (found + theta * shorter) / (1 + theta)
+            shares = endings[name] / endings[name].sum()
+            table[row] = (shares + theta * shorter) / (1 + theta)
         return cls(names, table, prior)
 
     def probabilities(self, word: str) -> np.ndarray:
         """P(t | the longest known ending of the word), (K,)."""
         for ending in reversed(_endings(word)):
             if ending in self._rows:
-                found: np.ndarray = self.table[self._rows[ending]]
-                return found
+                row: np.ndarray = self.table[self._rows[ending]]
+                return row
         return self.prior
 
 
@@ -119,13 +119,13 @@ class MostFrequentTag(CountedTagger):
         counts: np.ndarray = self.counts[self.words[word]]
         gamma = self.config.prior
         # P(t | w) = (n(w, t) + γ P(t | ending of w)) / (n(w) + γ)
-        found: np.ndarray = (counts + gamma * guess) / (counts.sum() + gamma)
-        return found
+        shares: np.ndarray = (counts + gamma * guess) / (counts.sum() + gamma)
+        return shares
 
     def scores(self, words: Sequence[str]) -> np.ndarray:
         """See `CountedTagger.scores`."""
-        found: np.ndarray = np.log(np.stack([self.probabilities(word) for word in words]))
-        return found
+        scores: np.ndarray = np.log(np.stack([self.probabilities(word) for word in words]))
+        return scores
 
     def arrays(self) -> dict[str, np.ndarray]:
         """See `CountedTagger.arrays`."""

@@ -100,17 +100,17 @@ class NetworkTagger(Network, Tagger, Generic[Sentence, Batch]):
     @torch.no_grad()
     def tag(self, sentences: Sentences) -> list[list[str]]:
         """See `Tagger.tag` and `best`."""
-        found: list[list[str]] = [[] for _ in sentences]
+        tags: list[list[str]] = [[] for _ in sentences]
         for rows, batch in self._batches(sentences):
             best = self.best(self(batch).float(), batch.lengths).tolist()  # (B, T)
             for row, path, length in zip(rows, best, batch.lengths.tolist(), strict=True):
-                found[row] = [self.tags[tag] for tag in path[:length]]
-        return found
+                tags[row] = [self.tags[tag] for tag in path[:length]]
+        return tags
 
     @torch.no_grad()
     def log_probs(self, sentences: Sentences) -> list[np.ndarray]:
         """See `Tagger.log_probs`: marginals with a CRF."""
-        found = [np.zeros((0, self.number_of_labels)) for _ in sentences]
+        log_probs = [np.zeros((0, self.number_of_labels)) for _ in sentences]
         for rows, batch in self._batches(sentences):
             f = self(batch).float()
             if self.crf is None:
@@ -118,8 +118,8 @@ class NetworkTagger(Network, Tagger, Generic[Sentence, Batch]):
             else:
                 logs = self.crf.marginals(f, batch.lengths).log()
             for row, own, length in zip(rows, logs.numpy(), batch.lengths.tolist(), strict=True):
-                found[row] = own[:length]
-        return found
+                log_probs[row] = own[:length]
+        return log_probs
 
     def _batches(self, sentences: Sentences) -> Iterator[tuple[list[int], Batch]]:
         """Batches of sentences of similar length, without empty sentences, in evaluation mode."""

@@ -175,7 +175,7 @@ class NeuralTagger(NetworkTagger[Encoded, SentenceBatch]):
 
     def occurrences(self, rows: Sequence[Encoded]) -> np.ndarray:
         """See `NetworkTagger.occurrences`."""
-        return np.bincount(np.concatenate([one.ids for one in rows]), minlength=self.vocab_size)
+        return np.bincount(np.concatenate([row.ids for row in rows]), minlength=self.vocab_size)
 
     def hide(self, batch: SentenceBatch, rates: torch.Tensor) -> SentenceBatch:
         """Hide rare words: in the second, learned table if there is one, else in the only table."""

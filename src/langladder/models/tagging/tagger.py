@@ -40,6 +40,6 @@ def allowed_steps(tags: Sequence[str]) -> Allowed | None:
     scheme = scheme_of(tags)
     if scheme is None:
         return None
-    steps = np.array([[may_follow(one, other, scheme) for other in tags] for one in tags], dtype=bool)
+    steps = np.array([[may_follow(tag, other, scheme) for other in tags] for tag in tags], dtype=bool)
     first = np.array([may_follow(None, tag, scheme) for tag in tags], dtype=bool)
     return Allowed(steps, first, np.array([may_follow(tag, None, scheme) for tag in tags], dtype=bool))

@@ -131,10 +131,10 @@ class TaggerWords:
             tokens[position, : lengths[position]] = row.ids
             forms[position, : lengths[position]] = [distinct.setdefault(word, len(distinct)) for word in row.words]
         spelt = [self.letters(word) for word in distinct]
-        counts = [len(one) for one in spelt]
+        counts = [len(letters) for letters in spelt]
         letters = np.full((len(spelt), max(counts)), PAD, dtype=np.int64)
-        for position, one in enumerate(spelt):
-            letters[position, : counts[position]] = one
+        for position, entry in enumerate(spelt):
+            letters[position, : counts[position]] = entry
         shapes = [shape_of(word) for word in distinct]
         learned = np.where(tokens < self.sizes[1], tokens, UNK)
         return SentenceBatch(

@@ -57,11 +57,11 @@ def count_features(sentences: Iterable[Sequence[str]]) -> int:
 
 def rows_of_features(words: Sequence[str], rows: int) -> np.ndarray:
     """The rows of each word's features, 1 … `rows`, padded with zeros: (T, M) int32."""
-    found = [
+    results = [
         [1 + crc32(feature.encode("utf-8", "surrogatepass")) % rows for feature in own]
         for own in sentence_features(words)
     ]
-    table = np.zeros((len(found), max(map(len, found), default=0)), dtype=np.int32)
-    for word, own in enumerate(found):
+    table = np.zeros((len(results), max(map(len, results), default=0)), dtype=np.int32)
+    for word, own in enumerate(results):
         table[word, : len(own)] = own
     return table

@@ -67,12 +67,12 @@ def summed_log_probs(policy: NeuralLanguageModel, batch: Answers) -> torch.Tenso
 @torch.no_grad()
 def references(policy: NeuralLanguageModel, pairs: Sequence[TokenPair]) -> np.ndarray:
     """Log-probabilities of both responses of each pair under a network, (P, 2) float32."""
-    found = [np.zeros((0, 2), dtype=np.float32)]
+    rows = [np.zeros((0, 2), dtype=np.float32)]
     device = next(policy.parameters()).device
     with scoring(policy, device.type):
         for first in range(0, len(pairs), PART):
             part = pairs[first : first + PART]
             batch = answers(part, np.zeros((len(part), 2)))
             batch = Answers(*(tensor.to(device) for tensor in batch))
-            found.append(summed_log_probs(policy, batch).view(2, -1).T.cpu().numpy())
-    return np.concatenate(found)
+            rows.append(summed_log_probs(policy, batch).view(2, -1).T.cpu().numpy())
+    return np.concatenate(rows)

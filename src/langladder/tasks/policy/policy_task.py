@@ -148,8 +148,8 @@ class OnPolicy(PolicyTask):
 
     def evaluate(self, batch: np.ndarray) -> tuple[float, int]:
         """The negative objective, −(reward − β KL), summed over the responses to the validation prompts."""
-        found = self.measure(batch)
-        return -(found[REWARD] - self.beta * found["validation_kl"]) * len(batch), len(batch)
+        figures = self.measure(batch)
+        return -(figures[REWARD] - self.beta * figures["validation_kl"]) * len(batch), len(batch)
 
     def note(self, **measured: torch.Tensor) -> None:
         """Add a minibatch's measures to the row of its rollout. All minibatches have the same weight."""

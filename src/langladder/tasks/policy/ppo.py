@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from langladder.decoding.rollouts import Prompts, Rollouts, Value
-from langladder.models.growing import start_linear
+from langladder.models.fine_tuned import start_linear
 from langladder.models.language.neural import NeuralLanguageModel, scoring
 from langladder.models.reward import RewardModel
 from langladder.tasks.policy.equations import (

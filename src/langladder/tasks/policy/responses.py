@@ -155,7 +155,7 @@ def rewarded(prompts: Prompts, responses: Sequence[Response], unfinished: float 
     rewards = checked_scores(prompts.score, responses)
     if unfinished is None:
         return rewards
-    return torch.where(torch.tensor([one.finished for one in responses]), rewards, unfinished)
+    return torch.where(torch.tensor([response.finished for response in responses]), rewards, unfinished)
 
 
 @torch.no_grad()
@@ -186,10 +186,10 @@ def measure(
     ids = [prompts.ids[row] for row in rows]
     rollouts = roll_out(policy, ids, max_new_tokens=config.max_new_tokens, seed=seed, step=VALIDATION_STEP)
     responses = rollouts.responses(rows)
-    found = {
+    figures = {
         REWARD: rewarded(prompts, responses, config.unfinished_reward),
         "validation_kl": sequence_kl(policy, reference, rollouts),
         "validation_length": rollouts.lengths,
         "validation_finished": rollouts.finished,
     } | {f"validation_{name}": checked_scores(judge, responses, name) for name, judge in prompts.judges.items()}
-    return {name: float(values.double().mean()) for name, values in found.items()}
+    return {name: float(values.double().mean()) for name, values in figures.items()}

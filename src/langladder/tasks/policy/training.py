@@ -237,14 +237,14 @@ def prompts_of(teaching: Teaching, dialogues: Sequence[Dialogue], template: Chat
         InputError: there is neither a reward model nor a judge; or there are dialogues, but all of their prompts are
             too long.
     """
-    rows = template.prompts([one.prompt for one in dialogues])
-    kept = [(one, row) for one, row in zip(dialogues, rows, strict=True) if len(row) <= room]
+    rows = template.prompts([dialogue.prompt for dialogue in dialogues])
+    kept = [(dialogue, row) for dialogue, row in zip(dialogues, rows, strict=True) if len(row) <= room]
     if len(dialogues) and not kept:
         raise InputError(
             f"instructions: none of {len(dialogues):,} prompts has at most {room} tokens, so that the base's context "
             "has room for the answer; lower training.max_new_tokens, or choose a base with a longer context"
         )
-    with_room, ids = [one for one, _ in kept], [row.tolist() for _, row in kept]
+    with_room, ids = [ranking for ranking, _ in kept], [row.tolist() for _, row in kept]
     judges = {} if teaching.judge is None else {GOLD: by_judge(teaching.judge, with_room, template)}
     if teaching.reward_model is not None:
         return Prompts(ids, by_reward_model(teaching.reward_model), judges)
@@ -255,12 +255,12 @@ def prompts_of(teaching: Teaching, dialogues: Sequence[Dialogue], template: Chat
 
 def token_pairs(template: ChatTemplate, rankings: Sequence[Ranking], context: int) -> list[TokenPair]:
     """The pairs of the rankings as ids, without pairs that exceed the context and pairs of equal ids."""
-    pairs = [pair for one in rankings for pair in one.preferences()]
+    pairs = [pair for ranking in rankings for pair in ranking.preferences()]
     prompts = template.prompts([pair.prompt for pair in pairs])
     texts = template.tokenizer.encode_lines([text for pair in pairs for text in (pair.chosen, pair.rejected)])
-    found = []
+    results = []
     for prompt, chosen, rejected in zip(prompts, texts[::2], texts[1::2], strict=True):
-        one = TokenPair(prompt.tolist(), chosen.tolist(), rejected.tolist())
-        if len(one.prompt) + max(len(one.chosen), len(one.rejected)) < context and one.chosen != one.rejected:
-            found.append(one)
-    return found
+        entry = TokenPair(prompt.tolist(), chosen.tolist(), rejected.tolist())
+        if len(entry.prompt) + max(len(entry.chosen), len(entry.rejected)) < context and entry.chosen != entry.rejected:
+            results.append(entry)
+    return results

@@ -133,9 +133,9 @@ class Part(NamedTuple, Generic[Settings]):
         for batch in self.shard.read(self.row_type.schema, ROWS):
             rows = batch.to_pylist()
             try:
-                for raw, one in zip(rows, self.row_type.clean(rows, self.config, book), strict=True):
+                for raw, row in zip(rows, self.row_type.clean(rows, self.config, book), strict=True):
                     book.read += 1
-                    yield raw, one
+                    yield raw, row
             except InputError as error:
                 raise InputError(f"{self.shard.file}, row {self.shard.first + book.read}: {error}") from error
 
@@ -143,21 +143,21 @@ class Part(NamedTuple, Generic[Settings]):
 def hash_lines(part: Part[Settings]) -> None:
     """Save the hashes that find duplicates among the cleaned lines of a part."""
     notes = TextHashes(part.config.compared, "lines")
-    for _, one in part.cleaned(Book()):
-        if one.dropped is None:
-            notes.note(one.split_by)
+    for _, row in part.cleaned(Book()):
+        if row.dropped is None:
+            notes.note(row.split_by)
     notes.save(part.shard.path)
 
 
 def clean_part(part: Part[Settings]) -> Book:
     """Run the steps, drop what is outside the limits or a duplicate line, write the rest, and note its items."""
     book, items, rows, of_documents = Book(), _Items(part), list[Row](), part.row_type.of_documents
-    found = part.shard.path("lines.kinds")
-    kinds = iter(mapped(found).tolist()) if found.is_file() else repeat(0)
+    file = part.shard.path("lines.kinds")
+    kinds = iter(mapped(file).tolist()) if file.is_file() else repeat(0)
     altered = None  # the last document with a changed or dropped line
     with file_writer(part.shard.path("rows"), part.row_type.schema) as writer:
-        for raw, one in part.cleaned(book):
-            row, dropped, item = one.row, one.dropped, raw["document"] if of_documents else book.read
+        for raw, entry in part.cleaned(book):
+            row, dropped, item = entry.row, entry.dropped, raw["document"] if of_documents else book.read
             if dropped is None and (kind := next(kinds)):
                 dropped = f"{DUPLICATE_KINDS[kind]}_line"
             if of_documents and (dropped is not None or row != raw):
@@ -165,7 +165,7 @@ def clean_part(part: Part[Settings]) -> Book:
             if dropped is not None:
                 book.drop(dropped, part.row_type.example(raw))
                 continue
-            number = items.add(item, one)
+            number = items.add(item, entry)
             if of_documents:
                 row = row | {"document": number} | ({"log_prob": None} if altered == item else {})
             rows.append(row)
@@ -189,23 +189,23 @@ class _Items:
         self.bytes: list[int] = []
         self._open: object = None  # the item whose rows are being added
 
-    def add(self, item: object, one: Cleaned) -> int:
+    def add(self, item: object, cleaned: Cleaned) -> int:
         """Note a row; rows of one item follow one another. Returns the number of the item, from 0."""
         if item != self._open:
             self._close()
             self._open, self._fraction, self._key = item, salted(self.seed), hashlib.blake2b(digest_size=16)
             self._texts: list[str] = []
-            self.hashes.append([digest(value) for value in one.unshared])
+            self.hashes.append([digest(value) for value in cleaned.unshared])
             self.words.append(0)
             self.bytes.append(0)
-        text = one.split_by.encode()
-        for hashed, value in ((self._fraction, text), (self._key, _as_bytes(one.key))):
+        text = cleaned.split_by.encode()
+        for hashed, value in ((self._fraction, text), (self._key, _as_bytes(cleaned.key))):
             hashed.update(value)
             hashed.update(b"\n")
-        self.words[-1] += one.words
+        self.words[-1] += cleaned.words
         self.bytes[-1] += len(text)
         if self.duplicates.near:
-            self._texts.append(one.split_by)
+            self._texts.append(cleaned.split_by)
         return len(self.words) - 1
 
     def _close(self) -> None:
@@ -367,14 +367,16 @@ class CleanedRows(Generic[Settings]):
 
     def hashes_of(self, name: str, split: str) -> np.ndarray:
         """Hashes of the items of a split, in the order of its table."""
-        found: np.ndarray = self.hashes[name][self.split == self.splits.index(split)]
-        return found
+        hashes: np.ndarray = self.hashes[name][self.split == self.splits.index(split)]
+        return hashes
 
     def shares_in_train(self, name: str) -> dict[str, float]:
         """For each held-out split with items, the share of its items that overlap with train."""
         train = self.hashes_of(name, "train")
         held_out = {split: self.hashes_of(name, split) for split in self.splits if split != "train"}
-        return {split: round(float(np.isin(found, train).mean()), 6) for split, found in held_out.items() if len(found)}
+        return {
+            split: round(float(np.isin(hashes, train).mean()), 6) for split, hashes in held_out.items() if len(hashes)
+        }
 
     def column(self, name: str, items: np.ndarray) -> Iterator[Any]:
         """The values of a column in some rows, (N,) bool, which are the items; before `write`."""
@@ -452,6 +454,6 @@ class CutReport(TypedDict, total=False):
 def cut_report(cuts: list[Cut], more: list[str]) -> CutReport:
     """For the data report: how missing splits were cut; warnings, and `more`."""
     report: CutReport = {"cut_by": cuts[-1].by} if cuts else {}
-    if warnings := [line for found in cuts for line in found.warnings] + more:
+    if warnings := [line for report in cuts for line in report.warnings] + more:
         report["warnings"] = warnings
     return report

@@ -79,13 +79,13 @@ class DuplicatesConfig(Config):
             return {}
         bands, rows = self.bands
         share = round(recall(self.near_threshold, bands, rows), 4)
-        found: NearDuplicates = {
+        figures: NearDuplicates = {
             "threshold": self.near_threshold,
             "bands": bands,
             "rows": rows,
             "recall_at_threshold": share,
         }
-        return {"near_duplicates": found}
+        return {"near_duplicates": figures}
 
 
 def recall(similarity: float, bands: int, rows: int) -> float:
@@ -150,7 +150,7 @@ class TextHashes:
             empty = np.zeros((0, self.config.bands[0]), dtype=HASH)
             save(file(f"{self.scope}.bands"), np.stack(self._bands) if self._bands else empty)
             save(file(f"{self.scope}.shingles"), np.concatenate([np.zeros(0, np.uint32), *self._shingles]))
-            save(file(f"{self.scope}.sizes"), np.array([len(one) for one in self._shingles], dtype=np.int64))
+            save(file(f"{self.scope}.sizes"), np.array([len(shingle) for shingle in self._shingles], dtype=np.int64))
 
 
 def decided(
@@ -198,17 +198,17 @@ def _near(
         _, group, sizes = np.unique(keys, return_inverse=True, return_counts=True)
         groups[:, band] = np.where(sizes[group] > 1, group, -1)  # -1: no other text agrees
     stayed: dict[tuple[int, int], list[int]] = {}  # (band, group) → texts
-    found = []
+    pairs = []
     for row in np.flatnonzero((groups >= 0).any(axis=1)).tolist():
         text = int(texts[row])
         mine = [(band, group) for band, group in enumerate(groups[row].tolist()) if group >= 0]
         candidates = {other for key in mine for other in stayed.get(key, ())}
         if any(sets.similarity(text, other) >= config.near_threshold for other in candidates):
-            found.append(text)
+            pairs.append(text)
         else:
             for key in mine:
                 stayed.setdefault(key, []).append(text)
-    return found
+    return pairs
 
 
 class _Sets:
@@ -224,8 +224,8 @@ class _Sets:
         ends, number = self._ends[part], text - int(self._bounds[part])
         return self._hashes[part][int(ends[number - 1]) if number else 0 : int(ends[number])]
 
-    def similarity(self, one: int, other: int) -> float:
+    def similarity(self, number: int, other: int) -> float:
         """The Jaccard similarity of the sets of two texts."""
-        mine, theirs = self[one], self[other]
+        mine, theirs = self[number], self[other]
         common = int(among(mine, theirs).sum())
         return common / (len(mine) + len(theirs) - common)

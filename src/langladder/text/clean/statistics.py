@@ -144,8 +144,8 @@ class TextStatistics:
             "lines_with_control_characters": self.control_lines,
             "replacement_characters": self.characters["\ufffd"],
         }
-        if found := invisible(self.characters):
-            report["invisible_characters"] = found
+        if counts := invisible(self.characters):
+            report["invisible_characters"] = counts
         return report
 
 
@@ -179,12 +179,12 @@ def character_classes(characters: Counter[str]) -> dict[str, float]:
 
 def scripts(characters: Counter[str]) -> dict[str, float]:
     """Share of each script among the letters, by the first word of the letters' Unicode names, commonest first."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for character, count in characters.items():
         if unicodedata.category(character)[0] == "L":
             name = unicodedata.name(character, "UNNAMED").split()[0].split("-")[0].capitalize()
-            found["Han" if name == "Cjk" else name] += count
-    return _shares(found)
+            counts["Han" if name == "Cjk" else name] += count
+    return _shares(counts)
 
 
 def invisible(characters: Counter[str]) -> dict[str, int]:
@@ -193,14 +193,14 @@ def invisible(characters: Counter[str]) -> dict[str, int]:
     Those that a script of the text needs are left out: joiners in Arabic and Indic scripts, the zero-width
     space in Thai, marks of direction in Hebrew; and joiners where there are as many emoji as they could join.
     """
-    found = {character: count for character, count in characters.items() if _INVISIBLE.match(character)}
-    if not found:
+    counts = {character: count for character, count in characters.items() if _INVISIBLE.match(character)}
+    if not counts:
         return {}
     there = {script for script, share in scripts(characters).items() if share >= PRESENT}
     pictures = sum(count for character, count in characters.items() if unicodedata.category(character) == "So")
-    if pictures - characters["\ufffd"] >= found.get("\u200d", 0):
-        found.pop("\u200d", None)
-    strange = [(one, count) for one, count in found.items() if not _BELONGS.get(one, set()) & there]
+    if pictures - characters["\ufffd"] >= counts.get("\u200d", 0):
+        counts.pop("\u200d", None)
+    strange = [(name, count) for name, count in counts.items() if not _BELONGS.get(name, set()) & there]
     ordered = sorted(strange, key=lambda pair: (-pair[1], pair[0]))
     return {f"U+{ord(character):04X} {unicodedata.name(character, 'UNNAMED')}": count for character, count in ordered}
 
@@ -286,11 +286,11 @@ def measure_shard(
         for line, of_line in zip(lines, words, strict=True):
             statistics.add(line, of_line)
         ngrams = chain.from_iterable(word_ngrams(of_line, size) for of_line in words)
-        found = [hashes_of(ngrams), hashes_of(lines)]
+        arrays = [hashes_of(ngrams), hashes_of(lines)]
         if known:
-            found = [ascending(values) for values in found]
-            found = [values[among(values, those)] for values, those in zip(found, known, strict=True)]
-        for kept, values in zip(hashes, found, strict=True):
+            arrays = [ascending(values) for values in arrays]
+            arrays = [values[among(values, those)] for values, those in zip(arrays, known, strict=True)]
+        for kept, values in zip(hashes, arrays, strict=True):
             kept.append(values)
     for kind, kept in zip(KINDS, hashes, strict=True):
         save(shard.path(kind), np.sort(np.concatenate(kept)))
@@ -332,9 +332,9 @@ def measure_tables(
     counts, overlap = dict[str, TextFigures](), dict[str, Leakage]()
     for split in tables:
         statistics = TextStatistics()
-        for shard, found in zip([*held_out, *train], measured, strict=True):
+        for shard, results in zip([*held_out, *train], measured, strict=True):
             if shard.table == split:
-                statistics.merge(found)
+                statistics.merge(results)
         own = [shard for shard in shards if shard.table == split]
         counts[split] = statistics.report(count_distinct([shard.path("types") for shard in own], engine.share))
         if split != "train":
@@ -348,8 +348,8 @@ def _union(shards: Sequence[Shard], kind: str, path: Path, engine: Engine) -> Pa
 
 
 def _leaked(shards: Sequence[Shard], seen: Sequence[Path], size: int, engine: Engine) -> Leakage:
-    found = list(engine.map(partial(count_leaked, seen=seen), shards, "comparing with training text"))
-    ngrams, lines = (tuple(map(sum, zip(*counts, strict=True))) for counts in zip(*found, strict=True))
+    leaked = list(engine.map(partial(count_leaked, seen=seen), shards, "comparing with training text"))
+    ngrams, lines = (tuple(map(sum, zip(*counts, strict=True))) for counts in zip(*leaked, strict=True))
     return {
         "ngram_words": size,
         "ngrams": ngrams[0],

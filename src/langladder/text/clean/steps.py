@@ -389,10 +389,10 @@ class Book:
     def warnings(self) -> list[str]:
         """A line for each reason that dropped more than a tenth of what was read."""
         most = self.read * MUCH
-        found = [(reason, count) for reason, count in sorted(self.dropped.items()) if count > most]
+        dropped = [(reason, count) for reason, count in sorted(self.dropped.items()) if count > most]
         return [
             f"cleaning dropped {count:,} of {self.read:,} ({count / self.read:.0%}): {reason}"
-            for reason, count in found
+            for reason, count in dropped
         ]
 
     def report(self) -> BookReport:

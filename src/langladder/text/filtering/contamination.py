@@ -115,8 +115,8 @@ class HeldOutNGrams:
 
     def count_documents(self, documents: Sequence[Document]) -> np.ndarray:
         """(G,) int64: the number of the documents that contain each n-gram."""
-        found = self.find(documents)
-        pairs = np.unique(np.stack([found.documents, found.ngrams]), axis=1)  # each n-gram once per document
+        hits = self.find(documents)
+        pairs = np.unique(np.stack([hits.documents, hits.ngrams]), axis=1)  # each n-gram once per document
         counts: np.ndarray = np.bincount(pairs[1], minlength=len(self.hashes))
         return counts
 
@@ -137,12 +137,12 @@ def remove_contaminated(
     Returns:
         For each document what is left of it, None for nothing, and the lines that are the reason.
     """
-    found = held_out.find(documents)
+    hits = held_out.find(documents)
     lines = list(chain.from_iterable(document.lines for document in documents))
-    is_common = counts[found.ngrams] > settings.max_documents
-    common.update(lines[number] for number in np.unique(found.lines[is_common]))
+    is_common = counts[hits.ngrams] > settings.max_documents
+    common.update(lines[number] for number in np.unique(hits.lines[is_common]))
     keep = np.ones(len(lines), dtype=bool)
-    keep[found.lines[~is_common]] = False
+    keep[hits.lines[~is_common]] = False
     results: list[tuple[Document | None, list[str]]] = []
     start = 0
     for document in documents:
@@ -220,8 +220,8 @@ def count_ngrams_of(shard: Shard, size: int, words: WordChoice, folder: Path) ->
     counts = np.zeros(len(held_out.hashes), dtype=np.int64)
     for batch in document_batches(read_documents(shard.file)):
         counts += held_out.count_documents(batch)
-    found = np.flatnonzero(counts)
-    save(shard.path("ngrams"), np.stack([found, counts[found]]))
+    numbers = np.flatnonzero(counts)
+    save(shard.path("ngrams"), np.stack([numbers, counts[numbers]]))
 
 
 def drop_contaminated(shard: Shard, book: Book, config: ContaminationConfig, folder: Path) -> Iterator[Document]:

@@ -113,14 +113,14 @@ class FilterConfig(Config):
 
     def sources(self) -> dict[str, TextSource]:
         """All sources of text besides the corpus, by key."""
-        found: dict[str, TextSource] = {}
+        sources: dict[str, TextSource] = {}
         if self.quality:
-            found["quality.good"] = self.quality.good
+            sources["quality.good"] = self.quality.good
         if self.contamination:
-            found |= {f"contamination.sets.{name}": one for name, one in self.contamination.sets.items()}
+            sources |= {f"contamination.sets.{name}": source for name, source in self.contamination.sets.items()}
         if self.mixture:
-            found |= {f"mixture.others.{name}": one for name, one in self.mixture.others.items()}
-        return found
+            sources |= {f"mixture.others.{name}": other for name, other in self.mixture.others.items()}
+        return sources
 
 
 class FilterReport(NearDuplicatesReport, total=False):
@@ -200,7 +200,7 @@ def filter_text(raw_folder: Path, out_folder: Path, config: FilterConfig, seed: 
         shutil.rmtree(scratch)
         report: FilterReport = {
             "size": {"read": read, "left": total(sizes_by_corpus.values())},
-            "repeats_documents": any(one["epochs"] > 1 for one in mixture.values()),
+            "repeats_documents": any(part["epochs"] > 1 for part in mixture.values()),
         }
         if warnings:
             report["warnings"] = warnings
@@ -255,10 +255,10 @@ def read_test_set(source: TextSource, folder: Path, key: str) -> Iterator[str]:
         with suppress(pa.ArrowException, OSError):  # `read_source` reports a damaged file
             columns = [name for name in pq.read_schema(path).names if name != ID.name]
     if columns == TAGGED.names:
-        yield from (" ".join(one.words) for one in read_tagged(path))
+        yield from (" ".join(sentence.words) for sentence in read_tagged(path))
     elif columns in (LABELLED.names, MULTI_LABELLED.names):
-        for one in read_labelled(path):
-            yield from filter(None, (one.text, one.second))
+        for example in read_labelled(path):
+            yield from filter(None, (example.text, example.second))
     else:
         yield from chain.from_iterable(read_column(read_source(source, folder, key), "text"))
 
@@ -281,10 +281,10 @@ def count_sizes(shard: Shard) -> Counter[str]:
 
 def total(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     """The sums of counts."""
-    found = Counter[str]()
-    for one in counts:
-        found.update(one)
-    return found
+    results = Counter[str]()
+    for count in counts:
+        results.update(count)
+    return results
 
 
 def counted(documents: Iterable[tuple[str, Document]], by_corpus: dict[str, Counter[str]]) -> Iterator[Document]:
@@ -319,7 +319,7 @@ def fit_quality(table: Path, config: QualityConfig, seed: int, scratch: Path) ->
     """Fit the quality model and save its weights; returns its report and warnings."""
     model = QualityModel(config, seed)
     good = read_source(config.good, scratch / "good.read", "filter.quality.good")
-    fit = model.fit(*((document.text for document in read_documents(one)) for one in (good, table)))
+    fit = model.fit(*((document.text for document in read_documents(source)) for source in (good, table)))
     assert model.weights is not None
     save(scratch / "weights", model.weights)
     return fit.report(config), fit.warnings
@@ -329,7 +329,7 @@ def drop_low_quality(shard: Shard, book: Book, config: QualityConfig, seed: int,
     """Drop documents that the quality model does not keep."""
     model = QualityModel(config, seed, mapped(weights))
     for batch in document_batches(read_documents(shard.file)):
-        for document, score in zip(batch, model.scores([one.text for one in batch]), strict=True):
+        for document, score in zip(batch, model.scores([document.text for document in batch]), strict=True):
             if model.keeps(document.text, float(score)):
                 yield document
             else:

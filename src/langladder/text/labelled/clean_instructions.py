@@ -88,16 +88,16 @@ def clean_instructions(
         rows.cut(partial(cut_by_documents, unit="prompts"))
         rows.drop_held_out("clean: every training prompt is held out; set held_out_never_in_train: false, or give more")
         rows.write()
-        found = {
+        results = {
             split: _figures(folder / f"{split}.parquet", splitter_of(config.words)) for split in INSTRUCTION_SPLITS
         }
     report: InstructionsReport = {
-        "splits": {split: figures.report() for split, figures in found.items()},
-        "kinds": {split: dict(sorted(figures.kinds.items())) for split, figures in found.items()},
+        "splits": {split: figures.report() for split, figures in results.items()},
+        "kinds": {split: dict(sorted(figures.kinds.items())) for split, figures in results.items()},
         "cut_by_hash": [split for split in SPLITS if split not in names],
         "cleaning": rows.book.report(),
         "leakage": {
-            split: {"dialogues": found[split].dialogues, "prompts_in_train": share}
+            split: {"dialogues": results[split].dialogues, "prompts_in_train": share}
             for split, share in rows.shares_in_train("prompt").items()
         },
     }
@@ -117,19 +117,29 @@ def clean_dialogues(rows: list[Row], config: CleanInstructionsConfig, book: Book
     """
     steps, split = build_steps(config.steps), splitter_of(config.words)
     for row in rows:
-        one = Dialogue.of_row(row)
-        one.check("no dialogue")
-        if one.asked is None:
-            messages = tuple(Message(role, book.apply(steps, text)) for role, text in one.messages)
-            one = one._replace(messages=messages, rejected=one.rejected and book.apply(steps, one.rejected))
-        texts = [message.text for message in one.messages] + ([] if one.rejected is None else [one.rejected])
+        dialogue = Dialogue.of_row(row)
+        dialogue.check("no dialogue")
+        if dialogue.asked is None:
+            messages = tuple(Message(role, book.apply(steps, text)) for role, text in dialogue.messages)
+            dialogue = dialogue._replace(
+                messages=messages, rejected=dialogue.rejected and book.apply(steps, dialogue.rejected)
+            )
+        texts = [message.text for message in dialogue.messages] + (
+            [] if dialogue.rejected is None else [dialogue.rejected]
+        )
         reason = outside(" ".join(texts), config.limits, split) if all(texts) else "empty"
-        if reason is None and one.response is None:
+        if reason is None and dialogue.response is None:
             reason = "no_response"
-        elif reason is None and one.rejected == one.response:
+        elif reason is None and dialogue.rejected == dialogue.response:
             reason = "equal_answers"
-        prompt = "\n".join(map("\t".join, one.prompt))
-        yield Cleaned(one.row(), reason, key=[one.messages, one.rejected], unshared=(one.prompt,), split_by=prompt)
+        prompt = "\n".join(map("\t".join, dialogue.prompt))
+        yield Cleaned(
+            dialogue.row(),
+            reason,
+            key=[dialogue.messages, dialogue.rejected],
+            unshared=(dialogue.prompt,),
+            split_by=prompt,
+        )
 
 
 def _last_prompt(row: Row) -> str:
@@ -151,16 +161,16 @@ class _Figures:
     responses: Counter[int] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
 
-    def add(self, one: Dialogue, split: Split) -> None:
+    def add(self, dialogue: Dialogue, split: Split) -> None:
         """Count a dialogue."""
-        prompt = sum(len(split(message.text)) for message in one.prompt)
-        response = len(split(one.response or ""))
+        prompt = sum(len(split(message.text)) for message in dialogue.prompt)
+        response = len(split(dialogue.response or ""))
         self.dialogues += 1
-        self.turns += len(one.messages)
+        self.turns += len(dialogue.messages)
         self.longest = max(self.longest or 0, prompt + response)
         self.prompts[prompt] += 1
         self.responses[response] += 1
-        self.kinds[one.kind] += 1
+        self.kinds[dialogue.kind] += 1
 
     def report(self) -> DialogueFigures:
         """How many dialogues and turns, and how long prompts and responses are."""

@@ -146,14 +146,14 @@ def _clean(
             "clean: every training text is held out; set held_out_never_in_train: false, or give more"
         )
         cleaned.write()
-        found = {split: _Figures.of(_rows(folder, split, row_type), conventions.split) for split in SPLITS}
-        labels = _labels(folder, row_type, unit, found)
-        counts = {split: figures.labels for split, figures in found.items()}
+        results = {split: _Figures.of(_rows(folder, split, row_type), conventions.split) for split in SPLITS}
+        labels = _labels(folder, row_type, unit, results)
+        counts = {split: figures.labels for split, figures in results.items()}
         write_labels(folder, labels, counts)
         write_conventions(folder, {TEXT: conventions})
         report: LabelledReport = {
             "splits": {
-                split: {unit: figures.rows, **figures.report(found["train"])} for split, figures in found.items()
+                split: {unit: figures.rows, **figures.report(results["train"])} for split, figures in results.items()
             },
             "labels": {split: {label: counts[split][label] for label in labels} for split in SPLITS},
             "conventions": conventions_report({TEXT: conventions}),
@@ -161,11 +161,11 @@ def _clean(
             "cleaning": cleaned.book.report(),
             "several_labels": _several_labels(folder, row_type, cleaned),
             "leakage": {
-                split: {unit: found[split].rows, "in_train": part}
+                split: {unit: results[split].rows, "in_train": part}
                 for split, part in cleaned.shares_in_train("text").items()
             },
         }
-        if warnings := _warnings(found, cleaned.book):
+        if warnings := _warnings(results, cleaned.book):
             report["warnings"] = warnings
         return report
 
@@ -191,8 +191,8 @@ def words_of(row: Row, split: Split) -> Sequence[str]:
 
 def labels_of(row: Row) -> Sequence[str]:
     """The label of a row, or its labels or tags."""
-    found: Sequence[str] | None = row.get("tags", row.get("labels"))
-    return [row["label"]] if found is None else found
+    labels: Sequence[str] | None = row.get("tags", row.get("labels"))
+    return [row["label"]] if labels is None else labels
 
 
 def ceilings_of(row: Row) -> Sequence[float | None]:
@@ -266,10 +266,10 @@ def _cut(rows: CleanedRows[CleanLabelledConfig], chosen: np.ndarray, own: Sequen
     known: dict[frozenset[str], frozenset[str]] = {}  # each set of labels is stored once
     (column,) = {"label", "labels", "tags"} & {*rows.row_type.schema.names}
     sets = (frozenset([value] if column == "label" else value) for value in rows.column(column, chosen))
-    labels = [known.setdefault(found, found) for found in sets]
-    counts = Counter(label for found in labels for label in found)
+    labels = [known.setdefault(labels, labels) for labels in sets]
+    counts = Counter(label for results in labels for label in results)
     strata = [
-        "" if column == "tags" else min(found, key=lambda one: (counts[one], one), default="") for found in labels
+        "" if column == "tags" else min(label, key=lambda label: (counts[label], label), default="") for label in labels
     ]
     fractions = rows.fractions[chosen]
     splits = cut_by_label(fractions, strata, rows.config.split, own)
@@ -356,18 +356,18 @@ class _Figures:
     @classmethod
     def of(cls, rows: Iterator[Row], split: Split) -> Self:
         """Count some rows."""
-        found = cls()
+        figures = cls()
         for row in rows:
             words = words_of(row, split)
-            found.rows += 1
-            found.words.update(words)
-            found.lengths[len(words)] += 1
-            found.labels.update(labels_of(row))
+            figures.rows += 1
+            figures.words.update(words)
+            figures.lengths[len(words)] += 1
+            figures.labels.update(labels_of(row))
             known = [value for value in ceilings_of(row) if value is not None]
-            found.ceiling += sum(known)
-            found.known += len(known)
-            found.unknown += len(ceilings_of(row)) - len(known)
-        return found
+            figures.ceiling += sum(known)
+            figures.known += len(known)
+            figures.unknown += len(ceilings_of(row)) - len(known)
+        return figures
 
     def report(self, train: "_Figures") -> Figures:
         """How many words, what is new to train, and how good the best possible classifier is."""
@@ -382,11 +382,11 @@ class _Figures:
         }
 
 
-def _labels(folder: Path, row_type: RowType[CleanLabelledConfig], unit: str, found: dict[str, _Figures]) -> list[str]:
+def _labels(folder: Path, row_type: RowType[CleanLabelledConfig], unit: str, figures: dict[str, _Figures]) -> list[str]:
     """The labels of the training split in the order of their ids."""
-    known, rows = set(found["train"].labels), found["train"].rows
+    known, rows = set(figures["train"].labels), figures["train"].rows
     for split in ("validation", "test"):
-        if set(found[split].labels) - known:
+        if set(figures[split].labels) - known:
             row, new = next(
                 (row, new) for row in _rows(folder, split, row_type) if (new := set(labels_of(row)) - known)
             )
@@ -414,16 +414,16 @@ def _several_labels(
     texts, counts = np.unique(cleaned.hashes["text"][stay][first], return_counts=True)
     several, examples = texts[counts > 1], list[str]()
     for split in SPLITS if len(several) else ():
-        found = compress(_rows(folder, split, row_type), np.isin(cleaned.hashes_of("text", split), several))
-        while len(examples) < EXAMPLES and (row := next(found, None)):
+        rows = compress(_rows(folder, split, row_type), np.isin(cleaned.hashes_of("text", split), several))
+        while len(examples) < EXAMPLES and (row := next(rows, None)):
             examples += [text] if (text := text_of(row)) not in examples else []
     return {"texts": len(several), "examples": examples}
 
 
-def _warnings(found: dict[str, _Figures], book: Book) -> list[str]:
+def _warnings(results: dict[str, _Figures], book: Book) -> list[str]:
     """Warnings about dropped rows and about the characters of all splits."""
     characters = Counter[str]()
-    for figures in found.values():
+    for figures in results.values():
         for word, count in figures.words.items():
             for character in word:
                 characters[character] += count

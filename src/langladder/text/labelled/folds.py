@@ -51,8 +51,8 @@ class Folds(NamedTuple, Generic[T]):
         first = _labels_of_texts(map(dealt_by, rows))
         if len(first) < count:
             raise InputError(f"folds: {count}, but {folder} has {len(first)} different texts; set fewer folds")
-        few = min((found := Counter(first.values())).items(), key=lambda one: one[1])
-        if len(found) > 1 and few[1] < LEAST:
+        few = min((counts := Counter(first.values())).items(), key=lambda pair: pair[1])
+        if len(counts) > 1 and few[1] < LEAST:
             raise InputError(
                 f"folds: {count}, but the label {few[0][:60]!r} has {few[1]} different texts, and in folds a label "
                 f"needs {LEAST}: one to test, one to validate, one to train on; give more of them, leave the label out "
@@ -101,7 +101,7 @@ def deal(rows: Iterable[tuple[str, str]], count: int) -> np.ndarray:
 
 def _labels_of_texts(rows: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Each text once, with its first label."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for text, label in rows:
-        found.setdefault(text, label)
-    return found
+        labels.setdefault(text, label)
+    return labels

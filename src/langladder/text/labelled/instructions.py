@@ -157,9 +157,9 @@ def ranking_of(preference: Preference) -> Ranking:
 def rankings_of(dialogues: Iterable[Dialogue]) -> list[Ranking]:
     """The pairs of dialogues that have a worse response, too."""
     return [
-        ranking_of(Preference(one.prompt, one.response, one.rejected, one.kind, one.asked))
-        for one in dialogues
-        if one.response is not None and one.rejected is not None
+        ranking_of(Preference(dialogue.prompt, dialogue.response, dialogue.rejected, dialogue.kind, dialogue.asked))
+        for dialogue in dialogues
+        if dialogue.response is not None and dialogue.rejected is not None
     ]
 
 
@@ -189,9 +189,9 @@ def check_messages(messages: Sequence[Message], where: str) -> None:
     spoken = turns[1:] if turns[0] == SYSTEM else turns
     if spoken[0] == ASSISTANT:
         raise InputError(f"{where}: the assistant speaks first; the first turn must be the user's")
-    for number, (one, other) in enumerate(pairwise(turns), start=2):
-        if one == other:
-            raise InputError(f"{where}: message {number}: two {one} turns in a row; join them, or remove one")
+    for number, (turn, other) in enumerate(pairwise(turns), start=2):
+        if turn == other:
+            raise InputError(f"{where}: message {number}: two {turn} turns in a row; join them, or remove one")
 
 
 def check_preference(chosen: str, rejected: str, where: str) -> None:
@@ -211,7 +211,7 @@ def check_preference(chosen: str, rejected: str, where: str) -> None:
 
 def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> int:
     """Write a table of dialogues atomically; returns how many there are."""
-    return write_rows(path, INSTRUCTIONS, (one.row() for one in dialogues), _size)
+    return write_rows(path, INSTRUCTIONS, (dialogue.row() for dialogue in dialogues), _size)
 
 
 def _size(row: Row) -> int:
@@ -221,14 +221,14 @@ def _size(row: Row) -> int:
 def read_dialogues(path: Path) -> list[Dialogue]:
     """The dialogues of a split. Raises InputError as `read_table`, `check_messages` and `check_preference`."""
     dialogues = [Dialogue.of_row(row) for row in read_table(path, INSTRUCTIONS).to_pylist()]
-    for number, one in enumerate(dialogues, start=1):
-        one.check(f"{path}, row {number}")
+    for number, dialogue in enumerate(dialogues, start=1):
+        dialogue.check(f"{path}, row {number}")
     return dialogues
 
 
 def write_rankings(path: Path, rankings: Iterable[Ranking]) -> None:
     """Write a table of rankings atomically."""
-    rows = [one._asdict() | {"prompt": _rows(one.prompt)} for one in rankings]
+    rows = [ranking._asdict() | {"prompt": _rows(ranking.prompt)} for ranking in rankings]
     write_table(path, pa.Table.from_pylist(rows, schema=RANKINGS))
 
 
@@ -242,19 +242,21 @@ def read_rankings(path: Path) -> list[Ranking]:
     rankings = []
     for number, row in enumerate(read_table(path, RANKINGS).to_pylist(), start=1):
         where = f"{path}, row {number}"
-        one = Ranking(
+        ranking = Ranking(
             _messages(row["prompt"]),
             tuple(row["responses"] or ()),
             tuple(row["ranks"] or ()),
             row["kind"],
             row["asked"],
         )
-        check_messages(one.prompt, where)
-        if len(one.ranks) != len(one.responses):
-            raise InputError(f"{where}: {len(one.responses)} responses, but {len(one.ranks)} ranks; one each is needed")
-        for pair in one.preferences():
+        check_messages(ranking.prompt, where)
+        if len(ranking.ranks) != len(ranking.responses):
+            raise InputError(
+                f"{where}: {len(ranking.responses)} responses, but {len(ranking.ranks)} ranks; one each is needed"
+            )
+        for pair in ranking.preferences():
             check_preference(pair.chosen, pair.rejected, where)
-        rankings.append(one)
+        rankings.append(ranking)
     return rankings
 
 
@@ -307,14 +309,16 @@ def read_instructions(source: InstructionSource, out_folder: Path) -> ReadReport
     with atomic_folder(out_folder, INSTRUCTION_TABLES) as folder:
         for split in files:
             read = _dialogues(files[split], source, facts, damage)
-            dialogues = (one for one in read if one.kind not in source.unseen)
+            dialogues = (dialogue for dialogue in read if dialogue.kind not in source.unseen)
             counts[split] = {"dialogues": write_dialogues(folder / f"{split}.parquet", dialogues)}
             if not counts[split]["dialogues"]:
                 summary = f"; {damage.summary()}" if damage.counts else ""
                 what = "no dialogue that is not unseen" if source.unseen else "no dialogue"
                 raise InputError(f"{source.path}: split {split!r} holds {what}{facts.no_text()}{summary}")
-        again = [one for split in files for one in files[split]] if source.unseen else []
-        unseen = (one for one in _dialogues(again, source, FileFacts(), Damage()) if one.kind in source.unseen)
+        again = [file for split in files for file in files[split]] if source.unseen else []
+        unseen = (
+            dialogue for dialogue in _dialogues(again, source, FileFacts(), Damage()) if dialogue.kind in source.unseen
+        )
         counts["unseen"] = {"dialogues": write_dialogues(folder / "unseen.parquet", unseen)}
     report: ReadReport = {"splits": counts, **facts.report()}
     if damage.counts:
@@ -327,17 +331,17 @@ def _dialogues(
 ) -> Iterator[Dialogue]:
     root = located(source.path)
     above = root.parent if root.is_file() else root
-    for where, row in (one for file in files for one in records(file, source, facts)):
+    for where, row in (record for file in files for record in records(file, source, facts)):
         kind = text_field(row, source.kind_field, where) if source.kind_field else ""
         try:
-            found = dialogues_of(row, where, keep_one=source.equal_answers == "keep_one")
+            dialogues = dialogues_of(row, where, keep_one=source.equal_answers == "keep_one")
         except UnfitDialogueError as error:
             if damage.policy == "strict":
                 raise
             kind = re.sub(r"(instance|message) \d+: ", "", str(error).removeprefix(where)).strip(" :,")
             damage.found(where.removeprefix(f"{above}/"), kind.partition(";")[0])
             continue
-        yield from (one._replace(kind=kind) for one in found)
+        yield from (dialogue._replace(kind=kind) for dialogue in dialogues)
 
 
 def records(file: File, source: InstructionSource, facts: FileFacts) -> Iterator[tuple[str, Any]]:
@@ -384,15 +388,15 @@ def dialogues_of(row: Any, where: str, *, keep_one: bool = False) -> list[Dialog
             raise InputError(f"{where}: the prompt ends with the {prompt[-1].role}; its last turn must be the user's")
         check_preference(chosen, rejected, where)
         return [Dialogue(messages, rejected=rejected)]
-    if name := next((one for one in _LISTS if one in row), None):
+    if name := next((key for key in _LISTS if key in row), None):
         return [_dialogue(_read_messages(row[name], f"{where}: {name}"), where)]
     if isinstance(row.get("instances"), list):
-        found = []
+        dialogues = []
         for number, instance in enumerate(row["instances"], start=1):
             here = f"{where}, instance {number}"
             prompt = _alpaca(text_field(row, "instruction", where), instance, here)
-            found.append(_dialogue((*prompt, Message(ASSISTANT, text_field(instance, "output", here))), here))
-        return found
+            dialogues.append(_dialogue((*prompt, Message(ASSISTANT, text_field(instance, "output", here))), here))
+        return dialogues
     response = text_field(row, "output" if "instruction" in row else "response", where)
     return [_dialogue((*_prompt(row, where), Message(ASSISTANT, response)), where)]
 
@@ -427,15 +431,15 @@ def _read_messages(value: Any, where: str) -> Prompt:
     if not isinstance(value, list):
         raise InputError(f"{where}: a {type(value).__name__}; a list of messages is needed")
     messages = []
-    for number, one in enumerate(value, start=1):
+    for number, message in enumerate(value, start=1):
         here = f"{where} {number}"
-        if isinstance(one, dict) and "from" in one:
-            name, roles = text_field(one, "from", here), SHAREGPT
+        if isinstance(message, dict) and "from" in message:
+            name, roles = text_field(message, "from", here), SHAREGPT
         else:
-            name, roles = text_field(one, "role", here), {role: role for role in ROLES}
+            name, roles = text_field(message, "role", here), {role: role for role in ROLES}
         if name not in roles:
             raise InputError(f"{here}: unknown role {name[:60]!r}; allowed: {', '.join(roles)}")
-        messages.append(Message(roles[name], _text(one, here).strip()))
+        messages.append(Message(roles[name], _text(message, here).strip()))
     return tuple(messages)
 
 

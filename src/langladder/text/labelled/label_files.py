@@ -121,15 +121,15 @@ def read_labels(source: LabelledSource, out_folder: Path) -> ReadReport:
         InputError: missing path, empty glob, a bad file or line, a label of a held-out split
             that train does not have.
     """
-    facts, found = FileFacts(), files_of(source, source.files)
-    if source.phrases and "all" in found and source.folds is None:
+    facts, results = FileFacts(), files_of(source, source.files)
+    if source.phrases and "all" in results and source.folds is None:
         raise InputError(
             "phrases: true needs splits of the corpus' own (files: {train: …}): phrases of held-out trees leak"
         )
     counts: dict[str, dict[str, int]] = {}
     known: set[str] = set()
     with atomic_folder(out_folder, LABELLED_TABLES) as folder:
-        for split, files in splits_of(source, found).items():
+        for split, files in splits_of(source, results).items():
             counts[split] = {"examples": 0, "left_out": 0}
             examples = _examples(files, split, source, facts, known, counts[split])
             schema = (LABELLED if source.multi_label is None else MULTI_LABELLED).append(ID)
@@ -162,8 +162,8 @@ def _examples(
         if label is None:
             counts["left_out"] += 1
             continue
-        named = [label] if row.labels is None else [source.rename.get(one, one) for one in row.labels]
-        labels = {one for one in named if one is not None}
+        named = [label] if row.labels is None else [source.rename.get(label, label) for label in row.labels]
+        labels = {entry for entry in named if entry is not None}
         if split in ("train", "all"):
             known |= labels
         elif strange := labels - known:
@@ -175,8 +175,8 @@ def _examples(
             yield {"text": row.text, "second": row.second, "labels": sorted(labels), "id": identifier}
             continue
         whole = bracketed(row.tree, source.rename)[-1] if row.tree else None
-        found = {"text": row.text, "second": row.second, "label": label, "tree": whole, "heads": row.heads}
-        yield found | {"id": identifier}
+        fields = {"text": row.text, "second": row.second, "label": label, "tree": whole, "heads": row.heads}
+        yield fields | {"id": identifier}
 
 
 def _phrases(row: LabelledText, source: LabelledSource) -> Iterator[tuple[str, str, str]]:
@@ -324,10 +324,10 @@ def _positions(where: str, first: list[str], wanted: list[Column]) -> list[int]:
             f"{where}: no column {column!r}; the first line has {', '.join(names)[:200]!r}. Say which columns hold "
             f"text and label: by name, or by number from 0 where the first line has no names {_CONFIG}"
         )
-    found = [column if isinstance(column, int) else names.index(str(named(names, column))) for column in wanted]
-    if len(set(found)) < len(found):
+    positions = [column if isinstance(column, int) else names.index(str(named(names, column))) for column in wanted]
+    if len(set(positions)) < len(positions):
         raise InputError(f"{where}: {', '.join(map(repr, wanted))} are not columns of their own; name others {_CONFIG}")
-    return found
+    return positions
 
 
 def _lacking(names: list[str], wanted: list[Column]) -> list[Column]:
@@ -347,12 +347,12 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[La
     names = [name for name in wanted if isinstance(name, str)]
     if len(names) < len(wanted):
         raise InputError(f"{file}: has fields, not columns; set text: and label: to their names {_CONFIG}")
-    found: Iterator[tuple[str, Any]]
+    results: Iterator[tuple[str, Any]]
     if format_of(file, source.format) == "parquet":
-        found = ((f"{file}, row {number}", row) for number, row in parquet_rows(file, names, facts))
+        results = ((f"{file}, row {number}", row) for number, row in parquet_rows(file, names, facts))
     else:
-        found = json_rows(file, source, facts)
-    for where, row in found:
+        results = json_rows(file, source, facts)
+    for where, row in results:
         text = text_field(row, names[0], where)
         second = text_field(row, names[2], where) if source.second is not None else None
         own = "" if source.id is None else _name(row, names[-1], where)
@@ -360,8 +360,8 @@ def _fields(file: File, source: LabelledSource, facts: FileFacts) -> Iterator[La
         if isinstance(label, list) != (source.multi_label == LIST):
             raise InputError(_mixed(label, names[1], where, source))
         if isinstance(label, list):
-            found_in = [{"label": str(one) if type(one) is int else one} for one in label]
-            labels = tuple(text_field(one, "label", f"{where}: {names[1]}") for one in found_in)
+            found_in = [{"label": str(entry) if type(entry) is int else entry} for entry in label]
+            labels = tuple(text_field(entry, "label", f"{where}: {names[1]}") for entry in found_in)
             yield LabelledText(where, text, "", second, labels=labels, id=own)
             continue
         yield LabelledText(where, text, _name(row, names[1], where), second, id=own)

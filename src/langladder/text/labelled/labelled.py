@@ -53,7 +53,7 @@ LABELLED = pa.schema(
     ]
 )
 MULTI_LABELLED = pa.schema(
-    [pa.field("labels", pa.list_(pa.string())) if one.name == "label" else one for one in LABELLED]
+    [pa.field("labels", pa.list_(pa.string())) if field.name == "label" else field for field in LABELLED]
 )
 TAGGED = pa.schema(
     [
@@ -67,7 +67,7 @@ LABELS = "labels.json"
 LABELLED_TABLES = owner_of(
     "labelled tables",
     (LABELS, CONVENTIONS, *(f"{split}.parquet" for split in (*SPLITS, "all"))),
-    *(schema for one in (LABELLED, MULTI_LABELLED, TAGGED) for schema in (one, one.append(ID))),
+    *(schema for entry in (LABELLED, MULTI_LABELLED, TAGGED) for schema in (entry, entry.append(ID))),
 )
 
 Scheme = Literal["IOB2", "IOBES"]
@@ -174,7 +174,7 @@ def read_labels(folder: Path) -> list[str]:
 
 def write_labels(folder: Path, labels: Sequence[str], counts: Mapping[str, Counter[str]]) -> None:
     """Write labels.json: the labels in the order of their ids, and how many each split has of each."""
-    by_split = {split: {label: found[label] for label in labels} for split, found in counts.items()}
+    by_split = {split: {label: count[label] for label in labels} for split, count in counts.items()}
     write_json(folder / LABELS, {"labels": list(labels), "counts": by_split})
 
 
@@ -208,8 +208,8 @@ def without_position(word: str) -> str:
     >>> without_position("科0"), without_position("20"), without_position("科")
     ('科', '2', '科')
     """
-    found = _POSITION.fullmatch(word)
-    return found[1] if found else word
+    match = _POSITION.fullmatch(word)
+    return match[1] if match else word
 
 
 def have_positions(words: Sequence[str]) -> bool:
@@ -218,8 +218,8 @@ def have_positions(words: Sequence[str]) -> bool:
     >>> have_positions("科0 技1 全0 方1 位2".split()), have_positions(["a0", "b2"]), have_positions(["a0", "b0"])
     (True, False, False)
     """
-    found = [_POSITION.fullmatch(word) for word in words]
-    numbers = [int(one[2]) for one in found if one]
+    matches = [_POSITION.fullmatch(word) for word in words]
+    numbers = [int(match[2]) for match in matches if match]
     counts = all(number in (0, before + 1) for before, number in pairwise([-1, *numbers]))
     return len(numbers) == len(words) and counts and any(numbers)
 
@@ -283,7 +283,7 @@ def phrases_of(tags: Sequence[str]) -> list[Phrase]:
         return []
     from seqeval.metrics.sequence_labeling import get_entities
 
-    return [Phrase(*found) for found in get_entities(list(tags))]
+    return [Phrase(*entity) for entity in get_entities(list(tags))]
 
 
 # ---- trees

@@ -90,10 +90,10 @@ class Question(NamedTuple):
             InputError: it is no question, or an answer is not at its offset (names `where`).
         """
         answers = tuple(Answer(*pair) for pair in zip(row["answers"] or [], row["starts"] or [], strict=False))
-        found = cls(row["context"], row["question"], answers, tuple(row["options"] or ()), row["id"] or "")
-        if why := found.wrong():
+        question = cls(row["context"], row["question"], answers, tuple(row["options"] or ()), row["id"] or "")
+        if why := question.wrong():
             raise InputError(f"{where}: {why}")
-        return found
+        return question
 
     def row(self) -> Row:
         """As a row of a table."""
@@ -138,8 +138,8 @@ class Question(NamedTuple):
 
 def _misplaced(context: str, text: str, start: int) -> str:
     found_text = context[start : start + len(text)] if start >= 0 else ""
-    found = context.find(text)
-    hint = f"the first such text begins at {found}" if found >= 0 else "the context does not have it"
+    result = context.find(text)
+    hint = f"the first such text begins at {result}" if result >= 0 else "the context does not have it"
     return (
         f"the answer {text[:60]!r} is not at character {start} of its context, where the text is {found_text[:60]!r}; "
         f"{hint}"
@@ -148,7 +148,7 @@ def _misplaced(context: str, text: str, start: int) -> str:
 
 def write_questions(path: Path, questions: Iterable[Question]) -> int:
     """Write a split, atomically; returns how many questions there are."""
-    return write_rows(path, QUESTIONS, (one.row() for one in questions), _size)
+    return write_rows(path, QUESTIONS, (question.row() for question in questions), _size)
 
 
 def _size(row: Row) -> int:
@@ -194,17 +194,17 @@ def normalised(text: str) -> str:
 
 def exact_match(answer: str, gold: Sequence[str]) -> float:
     """1 or 0; the best over the right answers."""
-    return float(normalised(answer) in {normalised(one) for one in not_blank(gold)})
+    return float(normalised(answer) in {normalised(answer) for answer in not_blank(gold)})
 
 
 def word_f1(answer: str, gold: Sequence[str]) -> float:
     """From 0 to 1; the best over the right answers."""
-    return max(_f1(normalised(answer).split(), normalised(one).split()) for one in not_blank(gold))
+    return max(_f1(normalised(answer).split(), normalised(entry).split()) for entry in not_blank(gold))
 
 
 def not_blank(gold: Sequence[str]) -> list[str]:
     """The right answers that have a word after normalisation; [""] where none has."""
-    return [one for one in gold if normalised(one)] or [""]
+    return [answer for answer in gold if normalised(answer)] or [""]
 
 
 def _f1(answer: list[str], right: list[str]) -> float:
@@ -275,7 +275,9 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> ReadReport:
         tables = []
         for split, files in files_of(source, source.files).items():
             tables.append((split, raw / f"{split}.parquet"))
-            if not write_questions(tables[-1][1], (one for file in files for one in _read(file, source, facts))):
+            if not write_questions(
+                tables[-1][1], (question for file in files for question in _read(file, source, facts))
+            ):
                 raise InputError(f"{source.path}: split {split!r} holds no question{facts.no_text()}")
         rows = CleanedRows(tables, folder, QUESTION, config, source.seed)
         rows.drop_duplicates()
@@ -291,8 +293,8 @@ def read_question_files(source: QuestionSource, out_folder: Path) -> ReadReport:
 
 def questions_in(source: QuestionSource) -> list[Question]:
     """All questions of the files, uncut. Raises InputError as `read_question_files` does."""
-    facts, found = FileFacts(), files_of(source, source.files)
-    return [one for files in found.values() for file in files for one in _read(file, source, facts)]
+    facts, results = FileFacts(), files_of(source, source.files)
+    return [question for files in results.values() for file in files for question in _read(file, source, facts)]
 
 
 def unchanged_questions(rows: list[Row], _config: CleanRowsConfig, _book: Book) -> Iterator[Cleaned]:
@@ -333,8 +335,8 @@ def _list(value: Any, key: str, where: str) -> list[Any]:
     if not isinstance(value, dict) or not isinstance(value.get(key), list):
         have = ", ".join(map(str, value)) if isinstance(value, dict) else f"type {type(value).__name__}"
         raise InputError(f"{where}: has no list {key!r} (SQuAD's form: data, paragraphs, qas); it has {have[:100]}")
-    found: list[Any] = value[key]
-    return found
+    entries: list[Any] = value[key]
+    return entries
 
 
 def question_of(row: Any, where: str) -> Question:
@@ -351,13 +353,13 @@ def question_of(row: Any, where: str) -> Question:
     else:
         answers = tuple(dict.fromkeys(_answers(row["answers"], where)))
     options = row.get("options") or []
-    if not isinstance(options, list) or not all(isinstance(one, str) for one in options):
+    if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
         raise InputError(f"{where}: options is not a list of texts")
     name = row.get("id", "")
-    found = Question(context, question, answers, tuple(options), name if isinstance(name, str) else str(name))
-    if why := found.wrong():
+    result = Question(context, question, answers, tuple(options), name if isinstance(name, str) else str(name))
+    if why := result.wrong():
         raise InputError(f"{where}: {why}")
-    return found
+    return result
 
 
 def _answers(value: Any, where: str) -> Iterator[Answer]:
@@ -368,9 +370,9 @@ def _answers(value: Any, where: str) -> Iterator[Answer]:
         value = [{"text": text, "start": start} for text, start in zip(value["text"], starts, strict=True)]
     if not isinstance(value, list):
         raise InputError(f"{where}: answers is not a list")
-    for one in value:
-        text = text_field(one, "text", f"{where}: answers")
-        start = one.get("start", one.get("answer_start"))
+    for answer in value:
+        text = text_field(answer, "text", f"{where}: answers")
+        start = answer.get("start", answer.get("answer_start"))
         if type(start) is not int:
             raise InputError(f"{where}: the answer {text[:60]!r} has no whole number `start`, its first character")
         yield Answer(text, start)

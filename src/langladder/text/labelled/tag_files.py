@@ -155,14 +155,14 @@ def read_tags(source: TaggedSource, out_folder: Path) -> ReadReport:
             are no tree, no blank line between sentences; with `damaged: strict` an empty word or tag, and a tag of a
             held-out split that train does not have.
     """
-    found = splits_of(source, files_of(source, source.files))
-    scheme, warnings = _scheme(next(iter(found.values())), source)
+    results = splits_of(source, files_of(source, source.files))
+    scheme, warnings = _scheme(next(iter(results.values())), source)
     facts, damage = FileFacts(), Damage(source.damaged)
     counts: dict[str, dict[str, int]] = {}
     known: set[str] = set()
     longest, first = (0, ""), list[str]()
     with atomic_folder(out_folder, LABELLED_TABLES) as folder:
-        for split, files in found.items():
+        for split, files in results.items():
             again = split == "test" and source.folds is not None  # files that were read for train
             read = _read(files, source, facts, Damage() if again else damage)
             kept = _SplitRows(source, split, scheme, known, damage)
@@ -185,7 +185,7 @@ def read_tags(source: TaggedSource, out_folder: Path) -> ReadReport:
     report: ReadReport = {"splits": counts, "scheme": scheme, **facts.report()}
     if damage.counts:
         kinds, root = damage.report().items(), folder_of(source)
-        report["damaged"] = {kind: one | {"first": str(one["first"]).removeprefix(root)} for kind, one in kinds}
+        report["damaged"] = {kind: entry | {"first": str(entry["first"]).removeprefix(root)} for kind, entry in kinds}
     if warnings:
         report["warnings"] = warnings
     return {**report, **skipped(located(source.path), facts, source.endings)}
@@ -273,11 +273,11 @@ def _size(row: Row) -> int:
     return sum(map(len, row["words"]))
 
 
-def splits_of(source: FoldedSource, found: dict[str, list[File]]) -> dict[str, list[File]]:
+def splits_of(source: FoldedSource, files: dict[str, list[File]]) -> dict[str, list[File]]:
     """The files of each split, train first; of folds, all files are those of train and of test."""
     if source.folds is not None:
-        return {"train": found["all"], "test": found["all"]}
-    return {split: found[split] for split in ("train", "all", "validation", "test") if split in found}
+        return {"train": files["all"], "test": files["all"]}
+    return {split: files[split] for split in ("train", "all", "validation", "test") if split in files}
 
 
 def in_split(source: FoldedSource, split: str, text: str, number: int) -> bool:
@@ -369,7 +369,7 @@ def sentences(
             `damage` refuses.
     """
     damage = damage or Damage("strict")
-    found, comments, damaged, separated = Sentence(file, [], [], [], {}), list[str](), False, True
+    sentence, comments, damaged, separated = Sentence(file, [], [], [], {}), list[str](), False, True
     cut, lines = _cut_of(lines, columns)
     for number, line in enumerate(lines, start=1):
         between = not line.strip() or line.startswith("-DOCSTART-")
@@ -377,34 +377,34 @@ def sentences(
         cells = [] if between or comment else cut.checked(line, f"{file}:{number}", columns)
         word_number = cells[columns.id] if cells and columns.id is not None else ""
         if between or (comment and columns.id == 0) or _FIRST.fullmatch(word_number):
-            if found.words and not damaged:
-                yield _joined(found, columns)
-            if found.words:
-                found, damaged = Sentence(file, [], [], [], {}), False
+            if sentence.words and not damaged:
+                yield _joined(sentence, columns)
+            if sentence.words:
+                sentence, damaged = Sentence(file, [], [], [], {}), False
         separated = separated or between
         if comment:
             comments.append(line)
         if numbers := _RANGE.fullmatch(word_number):
-            found.ranges[int(numbers[1]) - 1] = int(numbers[2]) - int(numbers[1]) + 1, cells, number
+            sentence.ranges[int(numbers[1]) - 1] = int(numbers[2]) - int(numbers[1]) + 1, cells, number
         if not cells or numbers or "." in word_number:  # 5.1, an empty node
             continue
-        if not separated and not found.words:
+        if not separated and not sentence.words:
             damage.found(f"{file}:{number}", NO_BLANK_LINE, "a blank line ends a sentence; put one in")
         separated = False
         if not damaged and not (cells[columns.form] and cells[columns.tag].strip()):
             damage.found(f"{file}:{number}", EMPTY, "fill it in, or remove the line")
             damaged = True
-        found.comments.extend(comments)
+        sentence.comments.extend(comments)
         comments.clear()
-        found.words.append(cells)
-        found.lines.append(number)
-        if len(found.words) > MOST_WORDS:
+        sentence.words.append(cells)
+        sentence.lines.append(number)
+        if len(sentence.words) > MOST_WORDS:
             raise InputError(
-                f"{file}:{found.lines[0]}: a sentence of more than {MOST_WORDS:,} words begins here; sentences "
+                f"{file}:{sentence.lines[0]}: a sentence of more than {MOST_WORDS:,} words begins here; sentences "
                 "are separated by blank lines; put them in"
             )
-    if found.words and not damaged:
-        yield _joined(found, columns)
+    if sentence.words and not damaged:
+        yield _joined(sentence, columns)
 
 
 def _joined(sentence: Sentence, columns: TagColumns) -> Sentence:
@@ -412,7 +412,7 @@ def _joined(sentence: Sentence, columns: TagColumns) -> Sentence:
     if not sentence.ranges:
         return sentence
     heads, ranges = heads_of(sentence, columns), dict(sentence.ranges)
-    found, counts, first = sentence._replace(words=[], lines=[], ranges={}), list[int](), 0
+    joined, counts, first = sentence._replace(words=[], lines=[], ranges={}), list[int](), 0
     while first < len(sentence.words):
         count, cells, line = ranges.pop(first, (1, sentence.words[first], sentence.lines[first]))
         tags = [word[columns.tag] for word in sentence.words[first : first + count]]
@@ -420,9 +420,9 @@ def _joined(sentence: Sentence, columns: TagColumns) -> Sentence:
             ranges[first] = count, cells, line
             break
         own = cells[columns.tag].strip() not in ("", "_")
-        found.words.append(list(cells))
-        found.words[-1][columns.tag] = cells[columns.tag] if own else "+".join(tag for tag, _ in groupby(tags))
-        found.lines.append(line)
+        joined.words.append(list(cells))
+        joined.words[-1][columns.tag] = cells[columns.tag] if own else "+".join(tag for tag, _ in groupby(tags))
+        joined.lines.append(line)
         counts.append(count)
         first += count
     for _, cells, line in ranges.values():
@@ -431,9 +431,9 @@ def _joined(sentence: Sentence, columns: TagColumns) -> Sentence:
             "it, or some are in another range; fix it, or remove the line"
         )
     if columns.head is not None and heads is not None:
-        for cells, head in zip(found.words, joined_heads(heads, counts), strict=True):
+        for cells, head in zip(joined.words, joined_heads(heads, counts), strict=True):
             cells[columns.head] = str(head)
-    return found
+    return joined
 
 
 def heads_of(sentence: Sentence, columns: TagColumns) -> tuple[int, ...] | None:
@@ -470,8 +470,8 @@ def read_scheme(tags: Iterable[str]) -> str | None:
     names = set(tags)
     if {name.partition("-")[0] for name in names} == {"I", "O"} and all("-" in name for name in names - {"O"}):
         return "IOB1"
-    if found := scheme_of(names):
-        return found
+    if result := scheme_of(names):
+        return result
     for scheme, tag in _OTHERS.items():
         if not names or not all(tag.fullmatch(name) for name in names):
             continue

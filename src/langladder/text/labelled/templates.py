@@ -187,15 +187,15 @@ class Template:
 
 def _parts(text: str) -> list[TemplatePart]:
     try:
-        found = list(Formatter().parse(text))
+        parts = list(Formatter().parse(text))
     except ValueError as error:
         raise InputError(f"template: {text!r}: {str(error).lower()}; write {{{{ and }}}} for plain braces") from error
-    for _, name, form, conversion in found:
+    for _, name, form, conversion in parts:
         if name is not None and (form or conversion or not _NAME.fullmatch(name)):
             raise InputError(
                 f"template: {{{name}}} in {text!r} is not allowed: a place is a plain name, such as {{text}}"
             )
-    return [(plain, name) for plain, name, _, _ in found]
+    return [(plain, name) for plain, name, _, _ in parts]
 
 
 def ids_of(tokenizer: Tokenizer, texts: Sequence[str], *, closed: bool = False) -> list[np.ndarray]:

@@ -147,17 +147,17 @@ def files_of(source: FileSource, globs: str | dict[str, str]) -> dict[str, list[
         if isinstance(globs, dict):
             raise InputError(f"path: {source.path!r} is one file, but `files` names splits; give the folder instead")
         return {"all": [root]}
-    found: dict[str, list[File]] = {}
+    results: dict[str, list[File]] = {}
     owner: dict[File, str] = {}
     for split, pattern in (globs if isinstance(globs, dict) else {"all": globs}).items():
-        found[split] = _matching(root, pattern, source.endings)
-        if not found[split]:
+        results[split] = _matching(root, pattern, source.endings)
+        if not results[split]:
             raise InputError(f"files: {pattern!r} {_nothing_matches(root, source.endings)}")
-    for split, files in found.items():
+    for split, files in results.items():
         for file in files:
             if owner.setdefault(file, split) != split:
                 raise InputError(f"files: {file} is in both {owner[file]} and {split}; make the globs disjoint")
-    return found
+    return results
 
 
 def format_of(path: File, declared: FileFormat) -> FileFormat:
@@ -196,7 +196,7 @@ def _nothing_matches(root: File, endings: tuple[str, ...]) -> str:
     message = f"matches no file in {str(root)!r}"
     if files:
         message += f"; not read: {', '.join(files[:5])}{' …' if len(files) > 5 else ''}"
-    known_endings = ", ".join(f".{one}" for one in endings)
+    known_endings = ", ".join(f".{entry}" for entry in endings)
     return f"{message}. Known endings are {known_endings}, each also with .gz; name others by their glob (`files`)"
 
 
@@ -205,9 +205,9 @@ def _nothing_matches(root: File, endings: tuple[str, ...]) -> str:
 
 def skipped(root: File, facts: FileFacts, endings: tuple[str, ...]) -> ReadReport:
     """The files that were not read, for the data report; {} if there are none."""
-    found = _unread(root, facts, endings) if root.is_dir() else []
-    named: list[SkippedFile] = [{"file": file, "why": why} for file, why in found[:NAMED]]
-    return {"skipped_files": len(found), "skipped": named} if found else {}
+    files = _unread(root, facts, endings) if root.is_dir() else []
+    named: list[SkippedFile] = [{"file": file, "why": why} for file, why in files[:NAMED]]
+    return {"skipped_files": len(files), "skipped": named} if files else {}
 
 
 def _unread(root: File, facts: FileFacts, endings: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -493,6 +493,6 @@ def read_part(part: FilePart) -> tuple[list[LineFile], FileFacts]:
 def _read_split(files: Sequence[File], source: TextSource, scratch: Path, facts: FileFacts) -> Iterator[LineFile]:
     """Read the files of a split into files of lines; facts are added."""
     scratch.mkdir()
-    for line_files, found in current().map(read_part, parts_of(files, source, scratch), "reading files"):
-        facts.add(found)
+    for line_files, results in current().map(read_part, parts_of(files, source, scratch), "reading files"):
+        facts.add(results)
         yield from line_files

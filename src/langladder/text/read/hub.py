@@ -65,10 +65,10 @@ def read_hub_parallel(source: HubParallelSource, out_folder: Path) -> ReadReport
     """Read a parallel data set into `out_folder`. Raises as `read_hub`."""
 
     def pairs(rows: Iterator[HubRow], split: str) -> Iterator[tuple[str, str]]:
-        one, two = source.columns
+        source_column, two = source.columns
         for number, row in enumerate(rows):
             where = f"{source.name}, {split}, row {number}"
-            yield text_field(row, one, where), text_field(row, two, where)
+            yield text_field(row, source_column, where), text_field(row, two, where)
 
     splits = {split: pairs(rows, split) for split, rows in _load(source).items()}
     return {"splits": write_raw_pairs(splits, source.swap, source.name, out_folder, FileFacts())}

@@ -257,15 +257,15 @@ def read_lines(
     Raises:
         InputError: the file is missing, empty, binary, a damaged gzip, in another encoding, or a line is too long.
     """
-    found, first = facts or FileFacts(), span.start == 0
+    results, first = facts or FileFacts(), span.start == 0
     lines = byte_lines(path, max_bytes, advice=advice, span=span, encoding=encoding)
     for number, raw in lines:
         if first:
-            found.read.add(path)
-            raw, first = _without_mark(path, raw, found, encoding), False
-        yield _decode(path, number, raw, found, encoding)
+            results.read.add(path)
+            raw, first = _without_mark(path, raw, results, encoding), False
+        yield _decode(path, number, raw, results, encoding)
     if first:
-        found.nothing_in(path)
+        results.nothing_in(path)
         if facts is None:
             raise InputError(f"{path}: the file is empty; give a file with text")
 
@@ -317,8 +317,8 @@ def _guess(path: File, line: bytes, encoding: str) -> str:
     """Advice about a line that is not in this encoding: the likely one, if the file has enough text to guess it."""
     with reading(path) as file:
         head = file.read(SAMPLE)
-    others = [one for one in (*head.split(b"\n")[:-1], line) if not one.isascii()]
-    if encoding == "utf-8" and any(likely(one) == encoding for one in others[:-1]):
+    others = [entry for entry in (*head.split(b"\n")[:-1], line) if not entry.isascii()]
+    if encoding == "utf-8" and any(likely(other) == encoding for other in others[:-1]):
         return "other lines are UTF-8, so fix this one"
     name = likely(b"\n".join(others))
     if name is None or name == encoding:
@@ -372,11 +372,11 @@ def text_field(row: Any, field: str, where: str) -> str:
     """
     value: Any = row
     for name in [field] if isinstance(row, dict) and named(row, field) is not None else field.split("."):
-        found = named(value, name) if isinstance(value, dict) else None
-        if found is None:
+        result = named(value, name) if isinstance(value, dict) else None
+        if result is None:
             have = ", ".join(sorted(row)) if isinstance(row, dict) else f"no fields: it is of type {type(row).__name__}"
             raise InputError(f"{where}: has no field {field!r}; it has {have[:200]}")
-        value = value[found]
+        value = value[result]
     if not isinstance(value, str):
         raise InputError(f"{where}: field {field!r} is of type {type(value).__name__}; text is needed")
     if not value.isascii():
@@ -449,14 +449,14 @@ def known(name: str) -> str:
         ValueError: Python has no such encoding, or it is not supported for lines of text.
     """
     try:
-        found = codecs.lookup(name).name
-        readable = found in WIDE or "a\n".encode(name) == b"a\n"  # lines are found before they are decoded
+        result = codecs.lookup(name).name
+        readable = result in WIDE or "a\n".encode(name) == b"a\n"  # lines are found before they are decoded
     except (LookupError, ValueError):
         readable = False
     if not readable:
         allowed = "utf-8, gb18030, shift_jis, cp1251, latin-1, utf-16, …"
         raise ValueError(f"{name[:40]!r} is not a supported encoding; {allowed}")
-    return found
+    return result
 
 
 def likely(sample: bytes) -> str | None:
@@ -475,7 +475,7 @@ def _is_text(sample: bytes, name: str) -> bool:
         text = codecs.getincrementaldecoder(name)().decode(sample)
     except UnicodeDecodeError:
         return False
-    return "".join(text.split()).isprintable() and any(one.isascii() for one in text)
+    return "".join(text.split()).isprintable() and any(line.isascii() for line in text)
 
 
 def _score(sample: bytes, name: str) -> float:

@@ -101,14 +101,14 @@ def pair_files(files: list[File], source: ParallelSource) -> list[tuple[File, Fi
     aligned = [two for them in by_name.values() if (two := _aligned(them, source.languages))]
     used = {file for two in aligned for file in two}
     single = [file for file in files if ending(file) in PAIR_ENDINGS and file not in used]
-    found = [*aligned, *((file, None) for file in single)]
-    if not found:
+    results = [*aligned, *((file, None) for file in single)]
+    if not results:
         names = ", ".join(file.name for file in files[:5])
         raise InputError(
             f"layout: auto finds no sentence pairs in {names}; two aligned files have one name and their languages as "
             "endings (x.en, x.fr), or set layout (conf/parallel)"
         )
-    return sorted(found, key=lambda pair: pair[0].parts)
+    return sorted(results, key=lambda pair: pair[0].parts)
 
 
 def _aligned(files: dict[str, File], languages: list[str] | None) -> tuple[File, File] | None:
@@ -118,17 +118,17 @@ def _aligned(files: dict[str, File], languages: list[str] | None) -> tuple[File,
             f"{next(iter(files.values())).parent}: files of one name in {len(files)} languages ({', '.join(files)}); "
             "say which two: languages: [source, target] (conf/parallel)"
         )
-    one, two = languages or (sorted(files) if len(files) == 2 else ("", ""))
-    return (files[one], files[two]) if one in files and two in files else None
+    first, two = languages or (sorted(files) if len(files) == 2 else ("", ""))
+    return (files[first], files[two]) if first in files and two in files else None
 
 
 def aligned_report(read: set[File], source: ParallelSource) -> ReadReport:
     """The files that were read as source and target, for the data report; {} if none are aligned."""
     if source.layout != "auto" or located(source.path).is_file() or not read:
         return {}
-    pairs = [(one.name, two.name) for one, two in pair_files(in_order(read), source) if two is not None]
+    pairs = [(file.name, two.name) for file, two in pair_files(in_order(read), source) if two is not None]
     pairs = [pair[::-1] if source.swap else pair for pair in pairs]
-    return {"aligned": [f"{one} → {two}" for one, two in pairs[:20]]} if pairs else {}
+    return {"aligned": [f"{first} → {two}" for first, two in pairs[:20]]} if pairs else {}
 
 
 # ---- reading
@@ -166,7 +166,7 @@ def write_raw_pairs(
 
 def _pair_tables(pairs: Iterator[tuple[str, str]], swap: bool, counts: dict[str, int]) -> Iterator[pa.Table]:
     for rows in pieces(pairs, lambda pair: len(pair[0]) + len(pair[1])):
-        sides = [(" ".join(one.splitlines()).strip(), " ".join(two.splitlines()).strip()) for one, two in rows]
+        sides = [(" ".join(first.splitlines()).strip(), " ".join(two.splitlines()).strip()) for first, two in rows]
         full = [pair[::-1] if swap else pair for pair in sides if all(pair)]
         counts["pairs"] += len(full)
         counts["blank_pairs"] += len(rows) - len(full)
@@ -178,8 +178,8 @@ def _pairs(files: list[File], split: str, source: ParallelSource, facts: FileFac
         targets = files_of(source, source.target_files)[split]
         if len(files) != len(targets):
             raise InputError(f"split {split!r}: {len(files)} source files but {len(targets)} target files")
-        for one, two in zip(files, targets, strict=True):
-            yield from _two_files(one, two, source, facts)
+        for entry, two in zip(files, targets, strict=True):
+            yield from _two_files(entry, two, source, facts)
         return
     if source.layout != "auto":
         yield from (pair for file in files for pair in _one_file(file, source.layout, source, facts))
@@ -200,11 +200,11 @@ def _one_file(file: File, layout: str, source: ParallelSource, facts: FileFacts)
             f"{file}: layout {layout!r} reads {reads}, but this is {is_}; set layout (auto goes by the name) or format "
             "(conf/parallel)"
         )
-    for number, found in enumerate(values_of(file, source, fields, facts), start=1):
+    for number, row in enumerate(values_of(file, source, fields, facts), start=1):
         if layout == "fields":
-            yield found[0], found[1]
-        elif found[0].strip():
-            yield _columns(file, number, found[0], source.columns)
+            yield row[0], row[1]
+        elif row[0].strip():
+            yield _columns(file, number, row[0], source.columns)
 
 
 def _columns(file: File, number: int, line: str, columns: list[int]) -> tuple[str, str]:
@@ -217,8 +217,8 @@ def _columns(file: File, number: int, line: str, columns: list[int]) -> tuple[st
     return cells[columns[0]], cells[columns[1]]
 
 
-def _two_files(one: File, two: File, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
-    sources = (text for (text,) in values_of(one, source, source.fields[:1], facts))
+def _two_files(file: File, two: File, source: ParallelSource, facts: FileFacts) -> Iterator[tuple[str, str]]:
+    sources = (text for (text,) in values_of(file, source, source.fields[:1], facts))
     targets = (text for (text,) in values_of(two, source, source.fields[1:], facts))
     lines = [0, 0]
     for left, right in zip_longest(sources, targets):
@@ -228,6 +228,6 @@ def _two_files(one: File, two: File, source: ParallelSource, facts: FileFacts) -
             yield left, right
     if lines[0] != lines[1]:
         raise InputError(
-            f"{one} has {lines[0]:,} lines, but {two} has {lines[1]:,}; each line of one must translate the "
+            f"{file} has {lines[0]:,} lines, but {two} has {lines[1]:,}; each line of one must translate the "
             "same line of the other"
         )

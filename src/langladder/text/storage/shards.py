@@ -79,8 +79,8 @@ def shard_files(table: Path) -> list[Path]:
     if not names:
         raise InputError(f"{table}: no such file, nor a folder of shards; make the text first (stage `corpus`)")
     if names != [_name(number, len(names)) for number in range(len(names))]:
-        found = f"{len(names)} of them, {names[0]} to {names[-1]}"
-        raise InputError(f"{table}: shards are missing or left over: {found}; make it again")
+        names_text = f"{len(names)} of them, {names[0]} to {names[-1]}"
+        raise InputError(f"{table}: shards are missing or left over: {names_text}; make it again")
     return [table / name for name in names]
 
 
@@ -141,15 +141,15 @@ class Shard:
 
         Their files are numbered in the folder `scratch`.
         """
-        found = list[Self]()
+        shards = list[Self]()
         for name, table in tables.items():
             first = 1
             for group, rows in enumerate(group_rows(table) if table.suffix == ".parquet" else ()):
-                found.append(cls(name, table, scratch / f"{len(found):06d}", group, first))
+                shards.append(cls(name, table, scratch / f"{len(shards):06d}", group, first))
                 first += rows
             for file in () if table.suffix == ".parquet" else shard_files(table):
-                found.append(cls(name, file, scratch / f"{len(found):06d}"))
-        return found
+                shards.append(cls(name, file, scratch / f"{len(shards):06d}"))
+        return shards
 
     def read(self, schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
         """Its rows. Raises InputError as `read_file`."""
@@ -203,11 +203,11 @@ def read_file(path: Path, schema: pa.Schema, rows: int = ROWS, group: int | None
             groups = None if group is None else [group]
             required = [name for name in schema.names if "document" in file.schema_arrow.names and name != "log_prob"]
             for batch in file.iter_batches(batch_size=rows, row_groups=groups, columns=schema.names):
-                found = batch.select(schema.names)
-                found.validate(full=True)  # of a damaged file
-                if any(found.column(name).null_count for name in required):
+                columns = batch.select(schema.names)
+                columns.validate(full=True)  # of a damaged file
+                if any(columns.column(name).null_count for name in required):
                     raise InputError(f"{path}: damaged Parquet file (a line or its document is missing)")
-                yield found
+                yield columns
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path}: damaged Parquet file ({str(error)[:200]}); make it again") from error
 

@@ -173,8 +173,8 @@ def documents_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Document]:
     """The documents of record batches."""
     rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
     for _, group in groupby(rows, key=itemgetter(0)):
-        found = list(group)
-        yield Document([text for _, text, _ in found], [log_prob for _, _, log_prob in found])
+        results = list(group)
+        yield Document([text for _, text, _ in results], [log_prob for _, _, log_prob in results])
 
 
 def write_documents(path: Path, documents: Iterable[Document]) -> None:
@@ -198,6 +198,6 @@ def document_batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
 
 def not_read(report: Mapping[str, Any]) -> str:
     """The skipped files of a data report in a sentence; "" if there are none."""
-    named = ", ".join(f"{one['file']} ({one['why']})" for one in report.get("skipped", []))
+    named = ", ".join(f"{entry['file']} ({entry['why']})" for entry in report.get("skipped", []))
     more = report.get("skipped_files", 0) - len(report.get("skipped", []))
     return f"not read: {named}{f' and {more:,} more' if more else ''}" if named else ""

@@ -47,7 +47,7 @@ class IdWriter:
     def of(cls, stem: Path) -> Iterator["IdWriter"]:
         """Files named `stem`.ids and `stem`.lengths."""
         ids, lengths = _names(stem)
-        with atomic_file(ids) as one, atomic_file(lengths) as two, one.open("wb") as first, two.open("wb") as second:
+        with atomic_file(ids) as file, atomic_file(lengths) as two, file.open("wb") as first, two.open("wb") as second:
             yield cls(first, second)
 
     def add(self, ids: np.ndarray, lengths: np.ndarray) -> None:
@@ -148,8 +148,8 @@ class _Maps:
     def forget(self) -> None:
         """Release the pages of a mapped file from memory."""
         if hasattr(mmap, "MADV_DONTNEED"):
-            for one in self._maps:
-                one.madvise(mmap.MADV_DONTNEED)
+            for array in self._maps:
+                array.madvise(mmap.MADV_DONTNEED)
 
 
 class _Paged:
@@ -310,17 +310,17 @@ def count_ids(ids: np.ndarray) -> np.ndarray:
     counts = np.zeros(0, dtype=np.int64)
     for begin in range(0, len(ids), PIECE):
         piece = ids[begin : begin + PIECE]
-        found = np.bincount(piece, minlength=len(counts))
-        found[: len(counts)] += counts
-        counts = found
+        piece_counts = np.bincount(piece, minlength=len(counts))
+        piece_counts[: len(counts)] += counts
+        counts = piece_counts
         forget(piece)
     return counts
 
 
 def positions_of(ids: np.ndarray, token: int) -> np.ndarray:
     """Where a token stands, int64. A piece of `ids` at a time is compared: they can be larger than memory."""
-    found = [begin + np.flatnonzero(ids[begin : begin + PIECE] == token) for begin in range(0, len(ids), PIECE)]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+    positions = [begin + np.flatnonzero(ids[begin : begin + PIECE] == token) for begin in range(0, len(ids), PIECE)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *positions])
 
 
 def counts_file(stream: Path) -> Path:

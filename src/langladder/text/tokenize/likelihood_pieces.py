@@ -73,10 +73,10 @@ class _Pairs:
 
     def piece(self, text: str) -> int:
         """The id of a piece, a new one if there is none."""
-        found = self.ids.setdefault(text, len(self.ids))
-        if found == len(self.pieces):
+        number = self.ids.setdefault(text, len(self.ids))
+        if number == len(self.pieces):
             self.pieces = np.concatenate([self.pieces, np.zeros_like(self.pieces)])
-        return found
+        return number
 
 
 def likelihood_pieces(words: Counter[str], begin: Sequence[str], most: int, min_count: int) -> list[str]:
@@ -93,7 +93,10 @@ def likelihood_pieces(words: Counter[str], begin: Sequence[str], most: int, min_
     ['##gs', 'pu', 'hu']
     """
     pairs, names = _Pairs(begin), list(begin)
-    cut = [[pairs.ids[one if not at else CONTINUES + one] for at, one in enumerate(word)] for word in words]
+    cut = [
+        [pairs.ids[character if not at else CONTINUES + character] for at, character in enumerate(word)]
+        for word in words
+    ]
     counts = list(words.values())
     for word, ids in enumerate(cut):
         pairs.add(word, ids, counts[word])
@@ -112,10 +115,10 @@ def likelihood_pieces(words: Counter[str], begin: Sequence[str], most: int, min_
 
 def _merged(ids: list[int], a: int, b: int, merged: int) -> list[int]:
     """The pieces of a word with each a b, from the left, as one."""
-    found: list[int] = []
+    results: list[int] = []
     for piece in ids:
-        if found and found[-1] == a and piece == b:
-            found[-1] = merged
+        if results and results[-1] == a and piece == b:
+            results[-1] = merged
         else:
-            found.append(piece)
-    return found
+            results.append(piece)
+    return results

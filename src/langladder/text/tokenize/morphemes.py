@@ -83,7 +83,7 @@ def morph_pieces(parts: Iterable[str], alphabet: Sequence[str], most: int, min_c
         raise InputError(f"tokenizer: no word of at most {LONGEST_WORD} characters occurs {min_count} times")
     scores, cut = learn_morphs(learnt)
     lowest = round(min(scores.values()) - MORPH_PENALTY, SCORE_DECIMALS)
-    found = {character: scores.get(character, lowest) for character in alphabet} | {SPACE: -NO_PIECE}
+    weights = {character: scores.get(character, lowest) for character in alphabet} | {SPACE: -NO_PIECE}
     uses = Counter[str]()
     for part, count in running.items():
         mark = SPACE if part.startswith(SPACE) else ""
@@ -92,6 +92,6 @@ def morph_pieces(parts: Iterable[str], alphabet: Sequence[str], most: int, min_c
                 uses[mark + morph] += count
                 mark = ""
     for piece, _ in sorted(uses.items(), key=lambda pair: (-pair[1], pair[0])):
-        if len(found) < most:
-            found.setdefault(piece, scores.get(piece.removeprefix(SPACE), lowest))
-    return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+        if len(weights) < most:
+            weights.setdefault(piece, scores.get(piece.removeprefix(SPACE), lowest))
+    return sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -118,15 +118,15 @@ def _in_bytes(text: str) -> str:
 
 def _bpe_parts(path: Path) -> tuple[JSONObject, object, Merges]:
     """Tokens, added ones and merges of tokenizer.json, which cuts text as GPT-2 does."""
-    found = json_object(path, read_json(path))
-    model, cut = json_object(path, found.get("model")), json_object(path, found.get("pre_tokenizer") or {})
+    content = json_object(path, read_json(path))
+    model, cut = json_object(path, content.get("model")), json_object(path, content.get("pre_tokenizer") or {})
     settings = {
         "model.type": (model.get("type"), ("BPE",)),
         "model.continuing_subword_prefix": (model.get("continuing_subword_prefix"), (None, "")),
         "model.end_of_word_suffix": (model.get("end_of_word_suffix"), (None, "")),
         "model.dropout": (model.get("dropout"), (None, 0)),
         "model.ignore_merges": (model.get("ignore_merges", False), (False,)),
-        "normalizer": (found.get("normalizer"), (None,)),
+        "normalizer": (content.get("normalizer"), (None,)),
         "pre_tokenizer.type": (cut.get("type"), ("ByteLevel",)),
         "pre_tokenizer.add_prefix_space": (cut.get("add_prefix_space"), (False,)),
         "pre_tokenizer.use_regex": (cut.get("use_regex", True), (True,)),
@@ -137,7 +137,7 @@ def _bpe_parts(path: Path) -> tuple[JSONObject, object, Merges]:
     merges = model.get("merges")
     if not isinstance(merges, list):
         raise InputError(f"{path}: model.merges: not a list")
-    return json_object(path, model.get("vocab")), found.get("added_tokens"), [_pair(path, one) for one in merges]
+    return json_object(path, model.get("vocab")), content.get("added_tokens"), [_pair(path, merge) for merge in merges]
 
 
 def _merge_lines(path: Path) -> Merges:
@@ -167,8 +167,8 @@ def bert_tokens(folder: Path) -> PretrainedTokens:
     """
     path = Path(folder) / "tokenizer.json"
     if path.exists():
-        found = json_object(path, read_json(path))
-        vocabulary, cleaning = _vocabulary(path, found), _cleaning(path, found)
+        content = json_object(path, read_json(path))
+        vocabulary, cleaning = _vocabulary(path, content), _cleaning(path, content)
     else:
         path = Path(folder) / "vocab.txt"
         if not path.exists():
@@ -205,12 +205,12 @@ def _vocabulary_lines(path: Path) -> list[str]:
     return _different(path, tokens)
 
 
-def _vocabulary(path: Path, found: JSONObject) -> list[str]:
+def _vocabulary(path: Path, content: JSONObject) -> list[str]:
     """The tokens of tokenizer.json, in the order of their ids."""
-    model = json_object(path, found.get("model"))
+    model = json_object(path, content.get("model"))
     parts = {
         "model": model,
-        **{name: json_object(path, found.get(name) or {}) for name in ("normalizer", "pre_tokenizer")},
+        **{name: json_object(path, content.get(name) or {}) for name in ("normalizer", "pre_tokenizer")},
     }
     wanted = {"model": "WordPiece", "normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer"}
     for name, kind in wanted.items():
@@ -222,7 +222,7 @@ def _vocabulary(path: Path, found: JSONObject) -> list[str]:
     vocabulary = json_object(path, model.get("vocab"))
     check_ids(path, vocabulary)
     tokens = sorted(vocabulary, key=vocabulary.__getitem__)
-    return _with_added(path, _different(path, tokens), found.get("added_tokens"))
+    return _with_added(path, _different(path, tokens), content.get("added_tokens"))
 
 
 def _with_added(path: Path, tokens: list[str], added: object) -> list[str]:
@@ -240,9 +240,9 @@ def _different(path: Path, tokens: list[str]) -> list[str]:
     return tokens
 
 
-def _cleaning(path: Path, found: JSONObject) -> JSONObject:
+def _cleaning(path: Path, content: JSONObject) -> JSONObject:
     """The settings of the cleaning in tokenizer.json."""
-    normalizer = found["normalizer"]
+    normalizer = content["normalizer"]
     if normalizer.get("clean_text", True) is not True:
         raise InputError(f"{path}: normalizer.clean_text: {normalizer['clean_text']!r}; supported is true")
     return {name: normalizer[name] for name in _SWITCHES if name in normalizer}
@@ -252,9 +252,11 @@ def _bert_cleaning(folder: Path, path: Path, cleaning: JSONObject) -> dict[str, 
     """The settings of the cleaning, from both files."""
     about = folder / "tokenizer_config.json"
     settings = json_object(about, read_json(about)) if about.exists() else {}
-    found: dict[str, bool | None] = {"clean_text": True}
+    options: dict[str, bool | None] = {"clean_text": True}
     for name, key in _SWITCHES.items():
-        values = {file: one[at] for file, one, at in ((path, cleaning, name), (about, settings, key)) if at in one}
+        values = {
+            file: entry[at] for file, entry, at in ((path, cleaning, name), (about, settings, key)) if at in entry
+        }
         for file, value in values.items():
             if value is not None and type(value) is not bool:
                 raise InputError(f"{file}: {name}: {str(value)[:40]!r} is not true or false")
@@ -263,8 +265,8 @@ def _bert_cleaning(folder: Path, path: Path, cleaning: JSONObject) -> dict[str, 
                 f"{about}: {key}: {settings[key]!r}, but {path.name} says {cleaning[name]!r}; make them agree"
             )
         value = next(iter(values.values()), None)
-        found[name] = _DEFAULTS[name] if value is None else value
-    return found
+        options[name] = _DEFAULTS[name] if value is None else value
+    return options
 
 
 # ---- both
@@ -296,19 +298,19 @@ def with_added_tokens(path: Path, vocabulary: JSONObject, added: object, known: 
     Raises:
         InputError: one is no special, or has another id than in the vocabulary.
     """
-    found = dict(vocabulary)
+    tokens = dict(vocabulary)
     for item in (added or []) if isinstance(added, list | None) else [added]:
         token = json_object(path, item)
         content, number = str(token.get("content")), token.get("id")
-        if found.get(content, number) != number:
+        if tokens.get(content, number) != number:
             raise InputError(f"{path}: adds {content[:60]!r} with the id {str(number)[:20]}, and has it with another")
         if content not in known and token.get("special") is not True:
             raise InputError(
                 f"{path}: adds {content[:60]!r}, which is no special; specials alone may be added, because texts are "
                 "not searched for added words here"
             )
-        found[content] = number
-    return found
+        tokens[content] = number
+    return tokens
 
 
 def added_beside(folder: Path) -> list[JSONObject]:

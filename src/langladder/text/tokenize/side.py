@@ -44,12 +44,12 @@ def tokenize_side(side: str, clean: Path, config: TokenizerConfig, folder: Path,
         report = report_on(tokenizer, held_out.shards(), conventions_of(clean))
         return {"splits": splits} | sample.report() | report | _alphabet(training_text(clean), tokenizer, config)
     (source, target), samples = train_pair_tokenizers(clean, config, shared=shared)
-    found: dict[str, Any] = {"splits": encode_pairs(clean, source, target, folder)}
+    result: dict[str, Any] = {"splits": encode_pairs(clean, source, target, folder)}
     for language, tokenizer, sample in zip(PAIRS.names, (source, target), samples, strict=True):
         held_out = TableLines([(clean / "validation.parquet", language)])
         report = report_on(tokenizer, held_out.shards(), conventions_of(clean, language))
-        found[language] = sample.report() | report | _alphabet(training_sides(clean, [language]), tokenizer, config)
-    return found
+        result[language] = sample.report() | report | _alphabet(training_sides(clean, [language]), tokenizer, config)
+    return result
 
 
 def train_pair_tokenizers(
@@ -65,10 +65,10 @@ def train_pair_tokenizers(
     written = [conventions_of(clean_folder, side).normalisation for side in ("source", "target")]
     if shared:
         both = train_tokenizer(samples[0], config)
-        found = [Tokenizer(hf.Tokenizer.from_str(both.to_json()), both.kind, names) for names in written]
+        Tokenizers = [Tokenizer(hf.Tokenizer.from_str(both.to_json()), both.kind, names) for names in written]
     else:
-        found = [train_tokenizer(sample, config, names) for sample, names in zip(samples, written, strict=True)]
-    return found, samples
+        Tokenizers = [train_tokenizer(sample, config, names) for sample, names in zip(samples, written, strict=True)]
+    return Tokenizers, samples
 
 
 def _alphabet(text: TableLines, tokenizer: Tokenizer, config: TokenizerConfig) -> dict[str, Any]:

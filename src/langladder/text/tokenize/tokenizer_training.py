@@ -71,8 +71,8 @@ def count_characters(lines: Iterable[str]) -> Counter[str]:
     counts = np.zeros(0x110000, dtype=np.int64)
     for chunk in line_batches(lines):
         points = np.frombuffer("".join(chunk).encode("utf-32-le"), dtype=np.uint32)
-        found = np.bincount(points)
-        counts[: len(found)] += found
+        results = np.bincount(points)
+        counts[: len(results)] += results
     seen = np.flatnonzero(counts)
     return Counter(dict(zip(map(chr, seen.tolist()), counts[seen].tolist(), strict=True)))
 
@@ -80,8 +80,8 @@ def count_characters(lines: Iterable[str]) -> Counter[str]:
 def count_characters_of(text: TableLines) -> Counter[str]:
     """As `count_characters`, of columns of tables, whose shards are counted by workers."""
     counts = Counter[str]()
-    for found in current().map(count_characters, text.shards(), "counting characters"):
-        counts.update(found)
+    for results in current().map(count_characters, text.shards(), "counting characters"):
+        counts.update(results)
     return counts
 
 
@@ -100,7 +100,7 @@ class Alphabet:
     @classmethod
     def of(cls, characters: Counter[str]) -> Self:
         """The alphabet of a text in which each character occurs so often."""
-        counts = Counter({one: count for one, count in characters.items() if not one.isspace()})
+        counts = Counter({name: count for name, count in characters.items() if not name.isspace()})
         wanted, covered, common = COVERED * counts.total(), 0, 0
         for _, count in counts.most_common():
             if covered >= wanted:
@@ -130,23 +130,25 @@ def whole_characters(characters: Counter[str], config: TokenizerConfig) -> Count
     than half of the vocabulary, as in Chinese, where most characters are rare; or with GPT-2's own `cutting`.
     Characters beyond the most frequent 99.9 % stay bytes, and so do those rarer than `min_frequency`.
     """
-    visible = Counter({one: count for one, count in characters.items() if not one.isspace()})
-    long = sum(count for one, count in visible.items() if one >= THREE_BYTES)
+    visible = Counter({name: count for name, count in characters.items() if not name.isspace()})
+    long = sum(count for name, count in visible.items() if name >= THREE_BYTES)
     if config.cutting != "marks" or long < LONG_SHARE * visible.total() or not long:
         return Counter()
     ordered = sorted(characters.items(), key=lambda pair: (-pair[1], pair[0]))
     common = {*_until(ordered, COVERED * characters.total())}
-    found = {one: count for one, count in ordered if one in common and count >= config.min_frequency}
-    found |= {one: count for one, count in ordered if one.isascii()}
+    results = {
+        character: count for character, count in ordered if character in common and count >= config.min_frequency
+    }
+    results |= {character: count for character, count in ordered if character.isascii()}
     room = cast("int", config.vocab_size) - len(SPELLINGS) - BYTES
-    return Counter(found if len(_byte_sequences(found)) <= room // 2 else {})
+    return Counter(results if len(_byte_sequences(results)) <= room // 2 else {})
 
 
 def _byte_sequences(characters: Iterable[str]) -> list[bytes]:
     """The tokens that characters need beside single bytes: their beginnings of two bytes and more, short ones first."""
-    encoded = [one.encode() for one in characters]
-    found = {one[:length] for one in encoded for length in range(2, len(one) + 1)}
-    return sorted(found, key=lambda one: (len(one), one))
+    encoded = [character.encode() for character in characters]
+    sequences = {character[:length] for character in encoded for length in range(2, len(character) + 1)}
+    return sorted(sequences, key=lambda sequence: (len(sequence), sequence))
 
 
 UNLIMITED = 1 << 31  # a cap that no vocabulary reaches
@@ -207,7 +209,7 @@ def train_tokenizer(
         alphabet = _alphabet(counts, config)
         if config.kind == "unigram":  # the library's trainer stops without a name, or never ends
             _check_room(len({*alphabet, "▁"}) + len(SPELLINGS), len(alphabet), config)
-        rare = {ord(one): " " for one in counts.keys() - set(alphabet)}  # a space for what gets no token
+        rare = {ord(character): " " for character in counts.keys() - set(alphabet)}  # a space for what gets no token
         backend = _trained((line.translate(rare) for line in lines) if rare else lines, config, alphabet, divided)
     _check_room(backend.get_vocab_size(), len(alphabet), config)
     stored: dict[str, Kind] = {"morphemes": "unigram", "wordpiece_likelihood": "wordpiece"}
@@ -255,11 +257,11 @@ def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str],
             model = models.BPE()
             trainer = trainers.BpeTrainer(special_tokens=specials, initial_alphabet=ALL_BYTES, **settings)
         case "bpe_words":
-            specials = [*specials, *ordered, *(one + END_OF_WORD for one in ordered)]
+            specials = [*specials, *ordered, *(character + END_OF_WORD for character in ordered)]
             model = models.BPE(unk_token=unknown, end_of_word_suffix=END_OF_WORD)
             trainer = trainers.BpeTrainer(special_tokens=specials, end_of_word_suffix=END_OF_WORD, **settings)
         case "wordpiece":
-            specials = [*specials, *ordered, *(CONTINUES + one for one in ordered)]
+            specials = [*specials, *ordered, *(CONTINUES + character for character in ordered)]
             model = models.WordPiece(unk_token=unknown, max_input_chars_per_word=1000)
             trainer = trainers.WordPieceTrainer(special_tokens=specials, **settings)
         case "unigram":
@@ -273,10 +275,10 @@ def _trained(lines: Iterable[str], config: TokenizerConfig, alphabet: list[str],
             cut = assemble("unigram", models.Unigram(), divided=divided).pre_tokenizer
             parts = (part for line in lines for part, _ in cut.pre_tokenize_str(line))
             morphs = morph_pieces(parts, ordered, size - len(specials), config.min_frequency)
-            model = models.Unigram([*((one, 0.0) for one in specials), *morphs], UNK, False)
+            model = models.Unigram([*((piece, 0.0) for piece in specials), *morphs], UNK, False)
             return assemble("unigram", model, divided=divided)
         case "wordpiece_likelihood":
-            begin = [*specials, *ordered, *(CONTINUES + one for one in ordered)]
+            begin = [*specials, *ordered, *(CONTINUES + character for character in ordered)]
             return wordpiece_by_likelihood(lines, begin, size, config.min_frequency, divided=divided)
         case "character":  # BPE without merges: no trainer is needed
             tokens = [*specials, *alphabet][: max(size, len(specials))]
@@ -311,7 +313,7 @@ def _bpe_of_characters(lines: Iterable[str], alphabet: list[str], config: Tokeni
         limit_alphabet=len(alphabet),  # no other character is read
     )
     learnt.train_from_iterator(lines, trainer)
-    pairs = [(one[:-1], one[-1:]) for one in begun]
+    pairs = [(piece[:-1], piece[-1:]) for piece in begun]
     pairs += [(left.encode(), right.encode()) for left, right in json.loads(learnt.to_str())["model"]["merges"]]
     merges = [(byte_characters(left), byte_characters(right)) for left, right in pairs]
     tokens = dict.fromkeys([*SPELLINGS, *ALL_BYTES, *(left + right for left, right in merges)])
@@ -323,7 +325,7 @@ def _numbered(tokens: list[str]) -> dict[str, int]:
 
 
 def _with_text(counts: Counter[str], config: TokenizerConfig) -> Counter[str]:
-    if not counts or (config.kind != "character" and all(one.isspace() for one in counts)):
+    if not counts or (config.kind != "character" and all(character.isspace() for character in counts)):
         raise InputError("tokenizer: the training split has no text")
     return Counter() if config.kind == "word" else counts  # words need no alphabet
 
@@ -425,9 +427,9 @@ def report_on(
         fertility (tokens per word), compression (bytes per token), unknown_rate (unknown tokens per token), vocabulary
         use, the longest tokens, and some lines cut into their tokens.
     """
-    found = list(current().map(partial(count_tokens, tokenizer, conventions.words), parts, "counting tokens"))
-    uses = np.sum([one.uses for one in found], axis=0)
-    words, size = sum(one.words for one in found), sum(one.bytes for one in found)
+    counts = list(current().map(partial(count_tokens, tokenizer, conventions.words), parts, "counting tokens"))
+    uses = np.sum([count.uses for count in counts], axis=0)
+    words, size = sum(count.words for count in counts), sum(count.bytes for count in counts)
     first = list(islice(chain.from_iterable(parts), samples))
     displayed = [
         {"text": line[:200], "tokens": " ".join(visible(tokenizer, token) for token in ids[:60])}
@@ -439,7 +441,7 @@ def report_on(
     return {
         "kind": tokenizer.kind,
         "vocab_size": tokenizer.vocab_size,
-        "lines": sum(one.lines for one in found),
+        "lines": sum(count.lines for count in counts),
         "tokens": tokens,
         "words": conventions.description,
         "fertility": round(tokens / max(words, 1), 4),

@@ -227,7 +227,7 @@ class Tokenizer:
         text = str(self._backend.to_str(pretty=pretty))
         if not reserved:
             settings = json.loads(text)
-            settings["added_tokens"] = [one for one in settings["added_tokens"] if one["id"] < self.vocab_size]
+            settings["added_tokens"] = [token for token in settings["added_tokens"] if token["id"] < self.vocab_size]
             text = hf.Tokenizer.from_str(json.dumps(settings)).to_str(pretty=pretty)
         return text
 
@@ -254,7 +254,7 @@ class Tokenizer:
             normalizer = settings.get("normalizer")
             steps = Normalisation() if kind == "bert" else Normalisation.read_normalizer(normalizer)
             rules = {"cutting": _cutting_of(settings), "cleaning": normalizer, "normalisation": steps}
-            rules["divided"] = any(one in str(settings["pre_tokenizer"]) for one in DIVIDERS)
+            rules["divided"] = any(divider in str(settings["pre_tokenizer"]) for divider in DIVIDERS)
             own = json.loads(assemble(kind, backend.model, **rules).to_str())
             other = [part for part in _RULES if settings.get(part) != own[part]]
             if other:
@@ -372,8 +372,8 @@ def assemble(
 def _dividers(behaviour: Literal["removed", "merged_with_next"]) -> list[pre_tokenizers.PreTokenizer]:
     """Cuts at marks that separate words; several together are a piece."""
     mark = f"[{DIVIDERS}]"
-    one = pre_tokenizers.Split(hf.Regex(f"(?<!{mark}){mark}(?!{mark})"), behaviour)
-    return [pre_tokenizers.Split(hf.Regex(f"{mark}{{2,}}"), "isolated"), one]
+    splitter = pre_tokenizers.Split(hf.Regex(f"(?<!{mark}){mark}(?!{mark})"), behaviour)
+    return [pre_tokenizers.Split(hf.Regex(f"{mark}{{2,}}"), "isolated"), splitter]
 
 
 def _in_turn(*steps: pre_tokenizers.PreTokenizer) -> pre_tokenizers.PreTokenizer:

@@ -67,5 +67,5 @@ def language_of(text: str) -> str | None:
 
 def clusters(text: str) -> Sequence[str]:
     """The characters as a reader sees them: letters with their marks (grapheme clusters, UAX 29)."""
-    found: list[str] = _CLUSTER.findall(text)
-    return found
+    matches: list[str] = _CLUSTER.findall(text)
+    return matches

@@ -90,7 +90,7 @@ _KEPT = (
     "ᶛᶜᶝᶞᶟᶠᶡᶢᶣᶤᶥᶦᶧᶨᶩᶪᶫᶬᶭᶮᶯᶰᶱᶲᶳᶴᶵᶶᶷᶸᶹᶺᶻᶼᶽᶾᶿⁱⁿⱽⵯꚜꚝꝰꟲꟳꟴꟸꟹꭜꭝꭞꭟꭩ"
     "¨¯´¸˘˙˚˛˜˝ͺ΄΅᾽᾿῀῁῍῎῏῝῞῟῭῾‗゛゜"
 )
-_HIDDEN = [(one, chr(0x10FF00 + number)) for number, one in enumerate(_KEPT)]
+_HIDDEN = [(character, chr(0x10FF00 + number)) for number, character in enumerate(_KEPT)]
 _NFKC: list[Rule] = ["NFKC", Replace("\u0e4d\u0e32", "\u0e33"), Replace("\u0ecd\u0eb2", "\u0eb3")]
 
 # An apostrophe by all its characters, the letter among them; other than the letter.
@@ -107,14 +107,16 @@ STEPS: dict[str, Step] = {
         ]
     ),
     "NFC": Step(["NFC"]),
-    "NFKC": Step([*(Replace(*pair) for pair in _HIDDEN), *_NFKC, *(Replace(two, one) for one, two in _HIDDEN)]),
+    "NFKC": Step(
+        [*(Replace(*pair) for pair in _HIDDEN), *_NFKC, *(Replace(two, character) for character, two in _HIDDEN)]
+    ),
     APOSTROPHE: Step([Replace(_ALONE, "ʼ")], ascii=True),
     "lowercase": Step([_DOTTED, *_LOWER], ascii=True),
     "lowercase_tr": Step([_DOTTED, Replace("I", "ı"), *_LOWER], ascii=True),
     "lowercase_lt": Step(
         [
-            *(Replace(one, by) for one, by in (("Ì", "i̇̀"), ("Í", "i̇́"), ("Ĩ", "i̇̃"))),
-            *(Replace(f"{one}{_MORE_ABOVE}", f"{one.lower()}\u0307") for one in "IJĮ"),
+            *(Replace(letter, by) for letter, by in (("Ì", "i̇̀"), ("Í", "i̇́"), ("Ĩ", "i̇̃"))),
+            *(Replace(f"{letter}{_MORE_ABOVE}", f"{letter.lower()}\u0307") for letter in "IJĮ"),
             *_LOWER,
         ],
         ascii=True,
@@ -193,7 +195,7 @@ def function_of(name: str) -> Callable[[str], str]:
     if name == "lowercase":  # what str.lower does, final sigma and all, but for dotted capital I
         return lambda text: apply(text) if "İ" in text or "I\u0307" in text else text.lower()
     if name == "NFKC":
-        hide, show = str.maketrans(dict(_HIDDEN)), str.maketrans({two: one for one, two in _HIDDEN})
+        hide, show = str.maketrans(dict(_HIDDEN)), str.maketrans({two: character for character, two in _HIDDEN})
         plain = functions[len(_HIDDEN) : -len(_HIDDEN)]
         return lambda text: (
             text if text.isascii() else reduce(lambda now, rule: rule(now), plain, text.translate(hide)).translate(show)
@@ -211,7 +213,7 @@ def _han(name: str) -> Callable[[str], str]:
     with needs("chinese", f"clean: {name.replace('_', ': ')}"):
         import opencc  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    convert, back = (opencc.OpenCC(one).convert for one in HAN[name])
+    convert, back = (opencc.OpenCC(entry).convert for entry in HAN[name])
 
     def apply(text: str) -> str:
         for _ in range(PASSES):
@@ -289,13 +291,13 @@ def apostrophe_is_letter(lines: Iterable[str], language: str | None = None) -> b
     """
     if language_code(language) in CONTRACTING:
         return False
-    words, found = 0, Counter[str]()
+    words, counts = 0, Counter[str]()
     for line in lines:
         split = line.split()
         words += len(split)
-        found.update(word for word in split if not _ALL.isdisjoint(word))
+        counts.update(word for word in split if not _ALL.isdisjoint(word))
     begin, end, before, after = (Counter[str]() for _ in range(4))
-    for word, count in found.items():
+    for word, count in counts.items():
         for left, right in _INSIDE.findall(word):
             if not (_ELIDED.fullmatch(left) or _CONTRACTED.fullmatch(right)):
                 before[left] += count
@@ -452,9 +454,9 @@ def _as_json() -> dict[str, list[object]]:
 
     import tokenizers as hf
 
-    found = {}
+    steps = {}
     for name in STEPS:
         backend = hf.Tokenizer(hf.models.BPE())
         backend.normalizer = Normalisation((name,)).normalizer()
-        found[name] = json.loads(backend.to_str())["normalizer"]["normalizers"]
-    return found
+        steps[name] = json.loads(backend.to_str())["normalizer"]["normalizers"]
+    return steps

@@ -124,21 +124,21 @@ def split_words(line: str, mode: WordMode = "whitespace") -> list[str]:
         words: list[str] = _WORD.findall(line)
         return words
     unspaced = mode != "separated" and has_unspaced_script(line)
-    found: list[str] = []
+    results: list[str] = []
     for word in (line.replace("\u200b", " ") if mode == "separated" else line).split():
         if unspaced and _UNSPACED.search(word):
-            found += _WORD.findall(word)
+            results += _WORD.findall(word)
         elif mode == "auto" or word.isalnum():
-            found.append(word)
+            results.append(word)
         else:
-            found += _split_punctuation(word)
-    return found
+            results += _split_punctuation(word)
+    return results
 
 
 def divided(line: str) -> str:
     """A line with spaces for the marks that separate words; several marks together are a word."""
-    found: str = _DIVIDED.sub(lambda marks: " " if len(marks[0]) == 1 else f" {marks[0]} ", line)
-    return found
+    result: str = _DIVIDED.sub(lambda marks: " " if len(marks[0]) == 1 else f" {marks[0]} ", line)
+    return result
 
 
 def _split_punctuation(word: str) -> list[str]:
@@ -181,9 +181,9 @@ def separates_words(lines: Iterable[str]) -> bool:
         if not has_unspaced_script(line):
             continue
         for stretch, longest in _STRETCHES:
-            for found in stretch.findall(line):
-                words = _GAP.split(found)
-                longest = LETTERS if "\u200b" in found else longest
+            for mark in stretch.findall(line):
+                words = _GAP.split(mark)
+                longest = LETTERS if "\u200b" in mark else longest
                 stretches, gaps, limit = stretches + 1, gaps + len(words) - 1, limit + longest * len(words)
                 letters += sum(unicodedata.category(letter)[0] == "L" for word in words for letter in word)
     return 0 < stretches <= gaps and letters <= limit
@@ -451,8 +451,8 @@ class ConventionsReport(TypedDict):
 def conventions_report(texts: Mapping[str, Conventions]) -> dict[str, ConventionsReport]:
     """For the data report: of each text what a word is, its language, and its normalisation."""
     return {
-        name: {"words": one.description, "language": one.language, "normalisation": one.steps}
-        for name, one in texts.items()
+        name: {"words": text.description, "language": text.language, "normalisation": text.steps}
+        for name, text in texts.items()
     }
 
 

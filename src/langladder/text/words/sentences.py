@@ -49,7 +49,7 @@ def split_sentences(line: str) -> list[str]:
     >>> split_sentences("Dr. Smith left at 5 p.m. today. 他走了。“你好！”")
     ['Dr. Smith left at 5 p.m. today.', '他走了。', '“你好！”']
     """
-    found, start = list[str](), 0
+    sentences, start = list[str](), 0
     ends = _UNCAPITALISED_ENDS if not line.isascii() and _UNCAPITALISED.match(line) else _SENTENCE_ENDS
     for marks in ends.finditer(line):
         end = marks.end()
@@ -61,10 +61,10 @@ def split_sentences(line: str) -> list[str]:
         elif marks[0] == "." and _is_abbreviation(line[max(start, marks.start() - MAX_ABBREVIATION) : marks.start()]):
             continue
         if sentence := line[start:end].strip():
-            found.append(sentence)
+            sentences.append(sentence)
         start = end
     rest = line[start:].strip()
-    return [*found, rest] if rest else found
+    return [*sentences, rest] if rest else sentences
 
 
 def _is_abbreviation(before: str) -> bool:

@@ -270,12 +270,12 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
     buckets = -(-len(shards) // BUCKET_SHARDS)
     count = partial(_count_shard, conventions.words, buckets, out_folder)
     counted = list(current().map(count, list(enumerate(shards)), "counting words"))
-    vocabulary = _vocabulary([one.stem for one in counted], buckets, config, out_folder)
+    vocabulary = _vocabulary([shard.stem for shard in counted], buckets, config, out_folder)
     vocabulary.save(out_folder / "vocabulary.json")
     joiner = StreamJoiner(out_folder / "train.arrow", ("ids",), out_folder)
     documents = [np.zeros(1, dtype=np.int64)]
     encode = partial(_encode_shard, out_folder / "vocabulary.json")
-    for stem, lengths in current().map(encode, [one.stem for one in counted], "encoding words"):
+    for stem, lengths in current().map(encode, [shard.stem for shard in counted], "encoding words"):
         joiner.append({"ids": stem})
         for suffix in (".safetensors", ".arrow"):  # here: a worker that dies may have to encode its shard again
             stem.with_suffix(suffix).unlink()
@@ -283,7 +283,7 @@ def encode_words(clean_folder: Path, config: VocabularyConfig, out_folder: Path)
     joiner.write()
     bounds = np.concatenate(documents)
     write_arrays(out_folder / "documents.safetensors", {"bounds": bounds})
-    running, kept = sum(one.words for one in counted), int(vocabulary.counts.sum())
+    running, kept = sum(shard.words for shard in counted), int(vocabulary.counts.sum())
     return {
         "types": len(vocabulary),
         "documents": len(bounds) - 1,
@@ -370,8 +370,8 @@ def _add_counts(stems: Sequence[Path], min_count: int, part: tuple[int, Path]) -
     counts = Counter[str]()
     for stem in stems:
         ends = np.append(0, map_arrays(stem.with_suffix(".safetensors"))["buckets"])
-        found = _read_words(stem.with_suffix(".arrow"), int(ends[bucket]), int(ends[bucket + 1]))
-        for word, count in zip(found["word"], found["count"], strict=True):
+        words = _read_words(stem.with_suffix(".arrow"), int(ends[bucket]), int(ends[bucket + 1]))
+        for word, count in zip(words["word"], words["count"], strict=True):
             counts[word] += count
     kept = [(word, count) for word, count in counts.items() if count >= min_count]
     columns = [[word for word, _ in kept], [count for _, count in kept]]
@@ -391,8 +391,8 @@ def _encode_shard(vocabulary: Path, stem: Path) -> tuple[Path, np.ndarray]:
     ends = before[np.append(0, np.cumsum(arrays["lengths"]))]
     with IdWriter.of(stem) as out:
         out.add(ids[known], np.diff(ends))
-    found = np.diff(np.append(0, ends[arrays["ends"]]))
-    return stem, found
+    lengths = np.diff(np.append(0, ends[arrays["ends"]]))
+    return stem, lengths
 
 
 @lru_cache(maxsize=1)

@@ -38,7 +38,7 @@ class BodyConfig(Protocol):
         """See pydantic."""
 
 
-class GrownConfig(schema.Config):
+class FineTunedConfig(schema.Config):
     """Settings of every network that starts from another rung's."""
 
     pretrained: bool = True
@@ -51,7 +51,7 @@ class GrownConfig(schema.Config):
     """Dropout before the output."""
 
 
-class Grown:
+class FineTuned:
     """The part of a network that starts from another rung's network; a mixin for `Network`.
 
     Attributes:
@@ -96,17 +96,17 @@ class Grown:
 
 
 Body = TypeVar("Body", bound=schema.Config)
-Settings = TypeVar("Settings", bound=GrownConfig)
+Settings = TypeVar("Settings", bound=FineTunedConfig)
 
 
-def body_of(body: Body | None, kind: type[Grown]) -> Body:
+def body_of(body: Body | None, kind: type[FineTuned]) -> Body:
     """The settings of the body. Raises InputError if there are none."""
     if body is None:
         raise InputError(f"model.body: null; a {kind.__name__} gets it from its base, {kind.FAMILIES}")
     return body
 
 
-def base_for(kind: type[Grown], folder: Path) -> Network:
+def base_for(kind: type[FineTuned], folder: Path) -> Network:
     """The network of a base.
 
     Raises:

@@ -50,7 +50,7 @@ def problems(**changes: object) -> str:
     """What is wrong with the bases of these choices."""
     nothing = FEW | {"claims": [], "classifier_transfers": {}}
     chosen = params.schema().model_validate(params.load().model_dump() | nothing | changes)
-    lines = checks.growth_problems(chosen) + checks.misfits(checks.known(chosen), composed().rung)
+    lines = checks.base_problems(chosen) + checks.misfits(checks.known(chosen), composed().rung)
     return "\n".join(lines)
 
 
@@ -58,14 +58,14 @@ def test_a_chain_is_allowed() -> None:
     """The file says what it is meant to start from; params.yaml, which DVC reads, decides."""
     bases = {"gpt_longer": "lm/gpt", "lstm_skipgram": "embedding/skipgram", "knn_lm": "lm/gpt"}
     changes = {"gpt_longer": {"training": {"lora": {"rank": 4}}}}
-    found = resolved(tunes={name: {"base": base} for name, base in bases.items()}, tune=changes)
-    tuned, vectors = found["fine_tune/gpt_longer"]["tune"], found["fine_tune/lstm_skipgram"]["tune"]
+    result = resolved(tunes={name: {"base": base} for name, base in bases.items()}, tune=changes)
+    tuned, vectors = result["fine_tune/gpt_longer"]["tune"], result["fine_tune/lstm_skipgram"]["tune"]
     assert tuned["base"] == "lm/gpt" and tuned["_maker_"] == "langladder.tasks.language_modelling.make_tuned"  # type: ignore[index]
     assert tuned["training"]["lora"]["rank"] == 4  # type: ignore[index]
     assert vectors["_maker_"] == "langladder.tasks.from_vectors.make_tuned"  # type: ignore[index]
-    store = found["fine_tune/knn_lm"]["tune"]  # nothing of it is trained
+    store = result["fine_tune/knn_lm"]["tune"]  # nothing of it is trained
     assert store["_maker_"] == "langladder.tasks.nearest_neighbours.make_tuned" and "training" not in store  # type: ignore[index,operator]
-    assert found["report/report"]["rungs"]["tune"]["gpt_longer"]["base"] == "lm/gpt"  # type: ignore[index]
+    assert result["report/report"]["rungs"]["tune"]["gpt_longer"]["base"] == "lm/gpt"  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_chain_is_allowed() -> None:
         ("gpt", ["tunes.gpt_longer.base", "'gpt'"]),
     ],
 )
-def test_a_base_that_cannot_be_is_refused(base: str, parts: list[str]) -> None:
+def test_a_base_that_is_not_possible_is_refused(base: str, parts: list[str]) -> None:
     if "/" not in base:  # params.yaml itself is not as it should be
         with pytest.raises(ValueError) as error:
             resolved(tunes={"gpt_longer": {"base": base}})
@@ -94,9 +94,9 @@ def test_a_base_that_cannot_be_is_refused(base: str, parts: list[str]) -> None:
 def test_a_student_runs_after_its_teacher() -> None:
     encoders: dict[str, object] = {"encoders": ["bert_mini"], "classifier_transfers": {}}
     encoders["encoder_transfers"] = {"bert_distilled": {"base": "encoder/bert_mini"}}
-    found: dict[str, Any] = resolved(**encoders, tunes={"lstm_distilled": {"base": "lm/gpt"}})
-    assert found["fine_tune/lstm_distilled"]["tune"]["_maker_"] == "langladder.tasks.distillation.make_tuned"
-    small = found["transfer_encoder/bert_distilled"]["encoder_transfer"]
+    result: dict[str, Any] = resolved(**encoders, tunes={"lstm_distilled": {"base": "lm/gpt"}})
+    assert result["fine_tune/lstm_distilled"]["tune"]["_maker_"] == "langladder.tasks.distillation.make_tuned"
+    small = result["transfer_encoder/bert_distilled"]["encoder_transfer"]
     assert small["_maker_"] == "langladder.tasks.distillation.make_encoder"
     stages = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
     for stage in ("fine_tune", "transfer_encoder"):
@@ -151,15 +151,15 @@ def test_all_at_once() -> None:
     assert message.startswith("4 problems")
 
 
-def test_every_rung_that_grows_names_its_base() -> None:
+def test_every_fine_tuned_rung_names_its_base() -> None:
     """The full ladder takes what the files say, and so does a reader."""
     for name, family in families().items():
         for rung in params.conf_names(name) if family.bases else ():
-            base, _, wanted = titles.own_growth(name, rung).base.partition("/")
+            base, _, wanted = titles.default_base(name, rung).base.partition("/")
             assert base in family.bases and wanted in params.conf_names(base)
-    found = checks.bases(params.load())
-    assert found["classifier_transfer/bert_fine_tuned"] == "encoder/roberta_mini"
-    assert found["classifier_transfer/textcnn_skipgram"] == "embedding/skipgram"
+    bases = checks.bases(params.load())
+    assert bases["classifier_transfer/bert_fine_tuned"] == "encoder/roberta_mini"
+    assert bases["classifier_transfer/textcnn_skipgram"] == "embedding/skipgram"
 
 
 # -- what is read beside the base ----------------------------------------------------------------------------------
@@ -172,12 +172,12 @@ PPO = {"base": "instruct/sft", "reads": "models/reward/reward"}
 def test_a_rung_may_read_something_beside_its_base() -> None:
     aligns = {"ppo": PPO, "dpo": PPO | {"reads": "data/preferences/sft"}}
     aligns["grpo"] = PPO | {"reads": "data/clean/instructions"}
-    found: dict[str, Any] = resolved(**SFT, rewards=REWARD, aligns=aligns)
-    assert found["train_align/ppo"]["align"]["reads"] == "models/reward/reward"
-    assert found["train_align/grpo"]["align"]["reads"] == "data/clean/instructions"  # params.yaml decides
-    assert found["train_align/dpo"]["align"]["_maker_"] == "langladder.tasks.policy.training.make"
-    assert found["train_reward/reward"]["reward"]["_maker_"] == "langladder.tasks.reward.make"
-    assert {"demonstrate/instructions", "prefer/sft", "evaluate_align/ppo"} <= found.keys()
+    result: dict[str, Any] = resolved(**SFT, rewards=REWARD, aligns=aligns)
+    assert result["train_align/ppo"]["align"]["reads"] == "models/reward/reward"
+    assert result["train_align/grpo"]["align"]["reads"] == "data/clean/instructions"  # params.yaml decides
+    assert result["train_align/dpo"]["align"]["_maker_"] == "langladder.tasks.policy.training.make"
+    assert result["train_reward/reward"]["reward"]["_maker_"] == "langladder.tasks.reward.make"
+    assert {"demonstrate/instructions", "prefer/sft", "evaluate_align/ppo"} <= result.keys()
     assert not any(job.startswith(("demonstrate", "prefer")) for job in resolved())
 
 
@@ -233,15 +233,15 @@ def test_instructions_that_nobody_makes_are_refused() -> None:
         resolved(**(SFT | {"corpora": []}))
 
 
-def test_what_was_read_beside_the_base_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_read_beside_the_base_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lineage, "MODELS", tmp_path)
     for family, name, more in (("instruct", "sft", []), ("reward", "reward", [{"rung": "instruct/sft"}])):
         about = {"fingerprint": name, "inputs": {}, "settings": {family: {"title": name}}, "lineage": more}
         write_json(tmp_path / family / name / "provenance.json", about)
     rung = {"base": "instruct/sft", "reads": str(tmp_path / "reward" / "reward")}
-    found = lineage.of_base(rung)
-    assert [one["rung"] for one in found["lineage"]] == ["instruct/sft"]
-    assert [one["rung"] for one in found["beside"]] == ["reward/reward", "instruct/sft"]
+    result = lineage.of_base(rung)
+    assert [item["rung"] for item in result["lineage"]] == ["instruct/sft"]
+    assert [item["rung"] for item in result["beside"]] == ["reward/reward", "instruct/sft"]
     assert lineage.of_base(rung | {"reads": "data/preferences/sft"}).keys() == {"lineage"}
 
 
@@ -264,8 +264,8 @@ def test_a_translator_goes_on_from_another() -> None:
     chosen: dict[str, object] = {"translators": ["attention", "transformer"]}
     names = ("attention_longer", "attention_risk")
     chosen["translator_transfers"] = {name: {"base": "translator/attention"} for name in names}
-    found: dict[str, Any] = resolved(**chosen)
-    longer, risk = (found[f"transfer_translator/{name}"]["translator_transfer"] for name in names)
+    result: dict[str, Any] = resolved(**chosen)
+    longer, risk = (result[f"transfer_translator/{name}"]["translator_transfer"] for name in names)
     assert longer["_maker_"] == "langladder.tasks.translation.make" and longer["training"].get("reward") is None
     assert risk["_maker_"] == "langladder.tasks.translation_reward.make" and "model" not in risk
     same = {key: value for key, value in risk["training"].items() if key != "reward"}
