@@ -128,28 +128,6 @@ def test_jobs_end_with_the_runner_however_it_ends(make: Make, signum: int, shell
     assert code == 0, output
 
 
-WRITES = """
-import signal, time
-from dvc.stage import cache
-from pipeline import single
-
-signal.signal(signal.SIGTERM, single._end)
-signal.signal(signal.SIGALRM, single._end)
-source = "signal.raise_signal(signal.SIGTERM); time.sleep(0.3); print('written', flush=True)"
-exec(compile(source, FILE, "exec"))
-time.sleep(10)
-print("not ended")
-"""
-
-
-@pytest.mark.parametrize(("file", "output"), [("cache.__file__", "written\n"), ("time.__name__", "")])
-def test_a_signal_ends_dvc_only_after_it_has_written_its_records(file: str, output: str) -> None:
-    """An empty folder in its cache of runs, for example, is an error in every later run."""
-    code = WRITES.replace("FILE", file)
-    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout) == (128 + signal.SIGTERM, output), ended.stderr
-
-
 @pytest.mark.dag
 def test_it_runs_what_is_out_of_date_in_order_and_nothing_twice(make: Make) -> None:
     folder = make("echo b > b")

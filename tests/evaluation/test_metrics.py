@@ -90,7 +90,7 @@ def test_splits_names_and_properties() -> None:
     }  # fmt: skip
     columns = page_columns([SPLIT])
     assert [column.title for column in columns] == [
-        "share", "twice", "unseen", "±", "ρ a", "ρ b", "lines/s", "time", "memory"
+        "share", "twice", "unseen", "±", "ρ a", "ρ b", "lines trained on", "lines/s", "time", "memory"
     ]  # fmt: skip
     values = {column.title: column.read(SPLIT, Timing()) for column in columns[:6]}
     assert values == {"share": 0.5, "twice": 1.0, "unseen": 0.25, "±": pytest.approx(0.1), "ρ a": 0.1, "ρ b": None}

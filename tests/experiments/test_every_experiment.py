@@ -48,15 +48,15 @@ def job(group: str, name: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def findings_from() -> dict[str, Findings]:
+def measured() -> dict[str, Findings]:
     """What an experiment's first run found."""
     return {}
 
 
-def first(name: str, result: dict[str, Findings], group: str, data: Data) -> Findings:
-    if name not in result:
-        result[name] = measure(group, name, data)
-    return result[name]
+def first(name: str, measured: dict[str, Findings], group: str, data: Data) -> Findings:
+    if name not in measured:
+        measured[name] = measure(group, name, data)
+    return measured[name]
 
 
 def measure(group: str, name: str, data: Data) -> Findings:
@@ -94,8 +94,10 @@ def test_it_reads_all_that_it_declares(group: str, name: str, data: Data) -> Non
 
 
 @every_experiment
-def test_it_runs_and_its_findings_can_be_shown(group: str, name: str, data: Data, result: dict[str, Findings]) -> None:
-    findings = first(name, result, group, data)
+def test_it_runs_and_its_findings_can_be_shown(
+    group: str, name: str, data: Data, measured: dict[str, Findings]
+) -> None:
+    findings = first(name, measured, group, data)
     page = ClaimPage(name=name, fingerprint="f", findings=findings)
     written = json.dumps(page.model_dump(mode="json", exclude={"findings": {"timed"}}), allow_nan=False)
     timed = None if findings.timed is None else json.loads(findings.timed.model_dump_json())
@@ -110,10 +112,10 @@ def test_it_runs_and_its_findings_can_be_shown(group: str, name: str, data: Data
 
 @every_experiment
 def test_the_same_seed_finds_the_same_however_slow_the_machine(
-    group: str, name: str, data: Data, result: dict[str, Findings], monkeypatch: pytest.MonkeyPatch
+    group: str, name: str, data: Data, measured: dict[str, Findings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Measured times are not in the files that DVC tracks."""
-    once = first(name, result, group, data)
+    once = first(name, measured, group, data)
     clock = time.perf_counter
     monkeypatch.setattr(time, "perf_counter", lambda: 1000 * clock())
     assert measure(group, name, data).model_dump(exclude={"timed"}) == once.model_dump(exclude={"timed"})

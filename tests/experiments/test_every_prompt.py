@@ -62,35 +62,35 @@ def measure(name: str, data: Data) -> Findings:
 
 
 @pytest.fixture(scope="module")
-def findings_from(data: Data) -> dict[str, Findings]:
+def measured(data: Data) -> dict[str, Findings]:
     """What every task's first run found."""
     return {name: measure(name, data) for name in NAMES}
 
 
 @pytest.mark.long
 @every_prompt
-def test_it_runs_and_its_findings_can_be_shown(name: str, result: dict[str, Findings]) -> None:
-    page = ClaimPage(name=name, fingerprint="f", findings=result[name])
+def test_it_runs_and_its_findings_can_be_shown(name: str, measured: dict[str, Findings]) -> None:
+    page = ClaimPage(name=name, fingerprint="f", findings=measured[name])
     written = json.dumps(page.model_dump(mode="json"), allow_nan=False)
     (view,) = claim_views([Entry(ClaimPage.model_validate_json(written), timing=Timing())])
     shots = job(name).settings.shots
     assert len(view.parts[0].rows) == 3 * len(shots) and view.parts[0].figures
-    assert all(math.isfinite(value) for value in result[name].figures.values())
-    assert {f"gpt_{shots[0]}_shots", f"kneser_ney_{shots[-1]}_shots"} <= set(result[name].figures)
-    assert re.search(r"\d", result[name].verdict)
+    assert all(math.isfinite(value) for value in measured[name].figures.values())
+    assert {f"gpt_{shots[0]}_shots", f"kneser_ney_{shots[-1]}_shots"} <= set(measured[name].figures)
+    assert re.search(r"\d", measured[name].verdict)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["knowledge", "last_word"])
-def test_the_same_seed_finds_the_same(name: str, data: Data, result: dict[str, Findings]) -> None:
-    assert measure(name, data) == result[name]
+def test_the_same_seed_finds_the_same(name: str, data: Data, measured: dict[str, Findings]) -> None:
+    assert measure(name, data) == measured[name]
 
 
 @every_prompt
-def test_an_n_gram_sees_no_example(name: str, result: dict[str, Findings]) -> None:
+def test_an_n_gram_sees_no_example(name: str, measured: dict[str, Findings]) -> None:
     """It does not look past the line's beginning: what it gets right with examples it gets right without."""
     if job(name).settings.scorings[0] != "generated":
-        assert len({result[name].figures[f"kneser_ney_{k}_shots"] for k in job(name).settings.shots}) == 1
+        assert len({measured[name].figures[f"kneser_ney_{k}_shots"] for k in job(name).settings.shots}) == 1
 
 
 @every_prompt

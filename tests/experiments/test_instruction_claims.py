@@ -145,13 +145,22 @@ TAX = {"GPT": {"text": 2.0}, "SFT": {"text": 2.1, "gold": 0.5}, "PPO": {"text": 
         (compared("dpo_or_ppo", SFT={"gold": 0.5}, PPO={"gold": 0.6}, DPO={"gold": 0.6}), True),
         (compared("dpo_or_ppo", SFT={"gold": 0.5}, PPO={"gold": 0.7}, DPO={"gold": 0.6}), False),
         (compared("dpo_or_ppo", SFT={"gold": 0.6}, PPO={"gold": 0.5}, DPO={"gold": 0.7}), False),
-        (findings_from("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.2, gold=0.6)}), True),
         (
-            findings_from("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.6, gold=0.6)}),
+            findings_from(
+                "ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.2, gold=0.6)}
+            ),
+            True,
+        ),
+        (
+            findings_from(
+                "ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.6, gold=0.6)}
+            ),
             False,
         ),
         (
-            findings_from("ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.2, gold=0.5)}),
+            findings_from(
+                "ptx_tax", {**{k: outcome(**v) for k, v in TAX.items()}, "PPO-ptx": outcome(text=2.2, gold=0.5)}
+            ),
             False,
         ),
         (compared("unseen_kinds", SFT={"gold": 0.5, "unseen": 0.2}, PPO={"gold": 0.6, "unseen": 0.3}), True),

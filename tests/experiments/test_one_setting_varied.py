@@ -52,11 +52,15 @@ def heads(item: float, *several: float, wild: float = 0.02) -> Findings:
 
 
 def cuts(*values: float) -> Findings:
-    return findings_from("bptt_length", **{f"_{n}": five(value) for n, value in zip((1, 2, 4, 16, 64), values, strict=True)})
+    return findings_from(
+        "bptt_length", **{f"_{n}": five(value) for n, value in zip((1, 2, 4, 16, 64), values, strict=True)}
+    )
 
 
 def ablated(positions: float, scaling: float) -> Findings:
-    return findings_from("translator_ablations", whole=five(1.05), no_positions=five(positions), no_scaling=five(scaling))
+    return findings_from(
+        "translator_ablations", whole=five(1.05), no_positions=five(positions), no_scaling=five(scaling)
+    )
 
 
 def narrowed(without: float, half: float) -> Findings:

@@ -187,7 +187,9 @@ def test_zipf_text_has_the_probabilities_that_it_says() -> None:
 def clipped(never: float, clipped: float, loss: float = 4.0) -> Findings:
     """Shares of the runs that diverge, and the loss of the others, where word frequencies alone have one of 6."""
     cells = {name: {"diverged": [clipped] * 5, "loss": five(loss)} for name in ("5", "1", "0.25")}
-    return findings_from("clipping", {"never": {"diverged": [never] * 5, "loss": [math.nan] * 5}, **cells}, {"loss": 6.0})
+    return findings_from(
+        "clipping", {"never": {"diverged": [never] * 5, "loss": [math.nan] * 5}, **cells}, {"loss": 6.0}
+    )
 
 
 def by_size(*losses: float, counted: float = 3.6) -> Findings:

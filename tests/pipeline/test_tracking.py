@@ -121,7 +121,7 @@ def test_a_job_that_dvc_has_not_recorded_goes_on_in_the_run_that_it_had_finished
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "result"),
     [
         (["repro", "-s", "train_lm@gpt"], True),
         (["repro", "--single-item", "fff"], True),

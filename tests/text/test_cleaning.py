@@ -252,7 +252,7 @@ def test_golden_statistics() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "result"),
     [
         ("the c\u200bat\u200b sat\u202e", {"U+200B ZERO WIDTH SPACE": 2, "U+202E RIGHT-TO-LEFT OVERRIDE": 1}),
         (
