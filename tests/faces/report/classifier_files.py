@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from small_run_files import HOSTILE
+from tests.faces.report.small_run_files import HOSTILE
 
 from langladder.evaluation.label_scores import calibration_error, confusion, macro_f1, per_label, reliability
 from langladder.evaluation.significance import share_interval
