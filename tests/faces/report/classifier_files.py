@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tests.faces.report.small_run_files import HOSTILE
 
 from langladder.evaluation.label_scores import calibration_error, confusion, macro_f1, per_label, reliability
 from langladder.evaluation.significance import share_interval
+from tests.faces.report.small_run_files import HOSTILE
 
 LABELS = ("negative", "positive")
 TEXT = "the film was not very good , but nobody was bored by any of it ."
