@@ -13,7 +13,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import yaml
@@ -97,22 +97,27 @@ def measured() -> dict[str, Measured]:
     return results
 
 
-def claim_table(measured_pages: Mapping[str, Measured]) -> str:
+def claim_table(claims: Mapping[str, Measured]) -> str:
     """Every claim of conf/ with its paper and its verdict, in Markdown, in historical order."""
     lines = ["| name | claim | found | figures | s |", "| --- | --- | --- | --- | ---: |"]
-    for claims in in_order({family: params.conf_names(family) for family in CLAIM_FAMILIES}).values():
-        for name, about in claims.items():
+    for described in in_order({family: params.conf_names(family) for family in CLAIM_FAMILIES}).values():
+        for name, about in described.items():
             cells = [f"`{name}`", f"{about.claim} ({about.paper})", "not measured", "", ""]
-            if measured_claim := measured_pages.get(name):
-                parts = [measured_claim.page.findings, *([measured_claim.timed] if measured_claim.timed else [])]
+            if claim := claims.get(name):
+                parts = [claim.page.findings, *([claim.timed] if claim.timed else [])]
                 outcome = mark(parts)
                 cells[2:] = [
                     f"**{outcome}**" if outcome == "refuted" else outcome,
                     " ".join(map(_sentence, parts)),
-                    "" if measured_claim.seconds is None else f"{measured_claim.seconds:.0f}",
+                    "" if claim.seconds is None else f"{claim.seconds:.0f}",
                 ]
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+            lines.append(_row(cells))
     return "\n".join(lines) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    """A row of a table in Markdown."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _sentence(part: Shown) -> str:
@@ -120,20 +125,20 @@ def _sentence(part: Shown) -> str:
     return f"{part.reason + ': ' if part.reason else ''}{part.found}"
 
 
-def difference_table(mapping: Mapping[str, Measured]) -> str:
+def difference_table(claims: Mapping[str, Measured]) -> str:
     """Every difference that a verdict rests on, in Markdown; positive where it is in favour of the claim."""
     lines = [
         "| name | compared | difference | 95 % interval | seeds | margin |",
         "| --- | --- | ---: | --- | ---: | ---: |",
     ]
-    for name, claim in sorted(mapping.items()):
+    for name, claim in sorted(claims.items()):
         for part in (claim.page.findings, *([claim.timed] if claim.timed else [])):
             for rests in part.rests_on:
                 if rests.mean is None or rests.low is None or rests.high is None:
                     continue
                 interval, seeds = f"{rests.low:+.3g} to {rests.high:+.3g}", "" if rests.seeds is None else rests.seeds
                 cells = [f"`{name}`", rests.what, f"{rests.mean:+.3g}", interval, seeds, f"{rests.least:.3g}"]
-                lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+                lines.append(_row(map(str, cells)))
     return "\n".join(lines) + "\n"
 
 
@@ -145,15 +150,15 @@ def means_table(claim: Measured) -> str:
         [cell if isinstance(cell, str) else DASH if cell is None else significant(cell) for cell in row]
         for row in part.rows
     ]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+    return "".join(f"{_row(line)}\n" for line in lines)
 
 
-def with_claims(page: str, mapping: Mapping[str, Measured]) -> str:
+def with_claims(page: str, claims: Mapping[str, Measured]) -> str:
     """A page with the generated parts about claims: their table, their differences, the means of single ones."""
-    for section, content in (("claims", claim_table(mapping)), ("differences", difference_table(mapping))):
+    for section, content in (("claims", claim_table(claims)), ("differences", difference_table(claims))):
         page = fill(page, section, content)
     for name in re.findall(r"<!-- means (\w+) -->", page):
-        page = fill(page, f"means {name}", means_table(mapping[name]) if name in mapping else "Not measured.\n")
+        page = fill(page, f"means {name}", means_table(claims[name]) if name in claims else "Not measured.\n")
     return page
 
 

@@ -254,16 +254,16 @@ def quoted(override: str) -> str:
     return f"{key}={','.join(name if name.isascii() else quote(name) for name in names)}"
 
 
-def resolve(chosen: params.Choices, names: Sequence[str] = ()) -> dict[str, Values]:
+def resolve(chosen: params.Choices, known_problems: Sequence[str] = ()) -> dict[str, Values]:
     """Checked settings of every job, keyed `<stage>/<job>`.
 
     Args:
-        found: problems of params.yaml itself, to report with the others.
+        known_problems: those of params.yaml itself, to report with the others.
 
     Raises:
         InputError: every problem of every job, one per line.
     """
-    problems = [*names, *checks.other_version(), *checks.name_problems(chosen)]
+    problems = [*known_problems, *checks.other_version(), *checks.name_problems(chosen)]
     if unreadable := checks.conf_problems():
         raise combined([*problems, *unreadable], params.uncommitted())
     checks.warn([*checks.unused(chosen), *checks.seeds_in_folds(chosen)] if not problems else ())

@@ -225,7 +225,7 @@ class Comparison(Experiment[C]):
         """The expectations for a base's variants, and the differences that decide them.
 
         Args:
-            found, levels: the measurements and levels to compare with.
+            measured, levels: the measurements and levels to compare with.
             lead: the title of the base, a prefix of each comparison.
         """
         key = expected.metric or self.config.metric
@@ -243,7 +243,7 @@ class Comparison(Experiment[C]):
             figures[name] = Figure(
                 name,
                 metric.label,
-                f"{sides}, {_apart(gain, expected, points=points)}",
+                f"{sides}, {_distance(gain, expected, points=points)}",
                 verdict,
                 favour * gain.mean / gain.half if gain.half else math.inf,
             )
@@ -448,7 +448,7 @@ def sentence(figures: Sequence[Figure], verdict: Verdict) -> str:
     return "; ".join(f"{label}: {'; '.join(texts)}" for label, texts in by.items()) + f"; {many}"
 
 
-def _apart(gain: Difference, expected: Expectation, *, points: bool) -> str:
+def _distance(gain: Difference, expected: Expectation, *, points: bool) -> str:
     """How far two sides are apart, as text: a positive number, unless the interval contains 0; in points for shares."""
     ends: list[float] = list((gain if gain.mean >= 0 else -gain)[:3])
     unit = " %" if expected.factor is not None else " points" if points else ""

@@ -355,20 +355,20 @@ class Family(Generic[Settings]):
         Args:
             value: its checked settings. title: gives the title of another rung (`family/name`).
         """
-        problems = []
+        parts = []
         model: Values = value.get("model") or {}
         if value.get("_target_"):
             kind: Any = self.rung_class(value)
             if hasattr(kind, "also_given"):
-                problems.append(kind.also_given(checked(kind.Config, model, f"{self.name}.{value['name']}.model")))
+                parts.append(kind.also_given(checked(kind.Config, model, f"{self.name}.{value['name']}.model")))
         if (base := value.get("base")) and model.get("pretrained", True):
-            problems.append(f"{'word vectors' if base.startswith('embedding/') else 'pre-training'}: {title(base)}")
+            parts.append(f"{'word vectors' if base.startswith('embedding/') else 'pre-training'}: {title(base)}")
         if "vectors" in (files := self.inputs(value)):
-            problems.append(f"word vectors: {files['vectors']}")
+            parts.append(f"word vectors: {files['vectors']}")
         if reads := value.get("reads"):
             rewards = f"rewards: {title(reads.removeprefix('models/'))}" if reads.startswith("models/") else ""
-            problems.append(rewards or ("preferences" if reads.startswith("data/preferences/") else "the gold judge"))
-        return "; ".join(filter(None, problems))
+            parts.append(rewards or ("preferences" if reads.startswith("data/preferences/") else "the gold judge"))
+        return "; ".join(filter(None, parts))
 
     def training_inputs(self, rung: Settings) -> dict[str, Path]:
         """The training data of all its rungs: name → file or folder. See `inputs` for those of single rungs."""

@@ -107,7 +107,7 @@ def make(folder: Path, parts: Path, data: Path | None, recognised_kind: Found | 
 
     Args:
         parts: the installed files.
-        data: the user's file or folder, which is copied; found: its kind.
+        data: the user's file or folder, which is copied; recognised_kind: its kind.
     """
     from langladder.families import families
     from langladder.text.clean.statistics import SMALL

@@ -55,7 +55,7 @@ def tokenize_side(side: str, clean: Path, config: TokenizerConfig, folder: Path,
 def train_pair_tokenizers(
     clean_folder: Path, config: TokenizerConfig, *, shared: bool
 ) -> tuple[list[Tokenizer], list[Sample]]:
-    """Tokenizers of the source and the target of a clean parallel corpus, with what each was trained on.
+    """trained of the source and the target of a clean parallel corpus, with what each was trained on.
 
     Args:
         shared: the same tokens for both sides; each tokenizer writes a text as its side is written.
@@ -65,10 +65,10 @@ def train_pair_tokenizers(
     written = [conventions_of(clean_folder, side).normalisation for side in ("source", "target")]
     if shared:
         both = train_tokenizer(samples[0], config)
-        Tokenizers = [Tokenizer(hf.Tokenizer.from_str(both.to_json()), both.kind, names) for names in written]
+        trained = [Tokenizer(hf.Tokenizer.from_str(both.to_json()), both.kind, names) for names in written]
     else:
-        Tokenizers = [train_tokenizer(sample, config, names) for sample, names in zip(samples, written, strict=True)]
-    return Tokenizers, samples
+        trained = [train_tokenizer(sample, config, names) for sample, names in zip(samples, written, strict=True)]
+    return trained, samples
 
 
 def _alphabet(text: TableLines, tokenizer: Tokenizer, config: TokenizerConfig) -> dict[str, Any]:
