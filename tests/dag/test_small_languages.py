@@ -64,14 +64,14 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
             outputs[" ".join(command[:3])] = run(folder, *command)
     assert "at most 200 kB of text, so params.yaml has size: tiny" in outputs["langladder new mine"]
     assert "Networks are not worth their time" in outputs["langladder advise"]
-    assert "\ufffd" not in outputs["langladder generate models/lm/kneser_ney_5"]
+    assert "\ufffd" not in outputs["langladder generate models/lm/kneser_ney"]
     [row] = re.findall(r"Kneser–Ney 5-gram +(\d\.\d+) +(\d\.\d+)", outputs["python -m pipeline.compare"])
     assert 0 < float(row[0]) != float(row[1]) > 0  # another split, another figure
     for name in re.findall(r"`((?:reports|my_tokenizer|words)[\w/.*]*\.\w+)`", PAGE):
         assert [*folder.glob(name)], name
     figures = [
         json.loads((folder / "metrics" / "evaluate_lm" / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("kneser_ney_5", "kneser_ney")
+        for name in ("kneser_ney", "kneser_ney_3")
     ]
     assert 0 < figures[0]["bits_per_character"] < figures[1]["bits_per_character"] < 5
     assert f"{figures[0]['bits_per_character']:.3f}" == row[0]  # the first run is back

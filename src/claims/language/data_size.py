@@ -30,7 +30,7 @@ class DataSizeConfig(TextConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Literal["kneser_ney", "lstm", "gpt"]] = Field(min_length=1)
     metric: Literal["loss", "perplexity"] = "loss"
-    order: int = Field(default=3, ge=2, le=6)  # order of the n-gram
+    order: int = Field(default=5, ge=2, le=6)  # order of the n-gram
 
 
 class DataSize(Comparison[DataSizeConfig]):

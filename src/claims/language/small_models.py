@@ -20,7 +20,7 @@ from langladder.text.storage.token_streams import TokenStream
 
 Network = Literal["lstm", "gpt"]
 TITLES: dict[Network, str] = {"lstm": "LSTM", "gpt": "GPT"}
-ORDER = 3
+ORDER = 5
 """Order of the n-gram that a network must beat."""
 COUNTED: Mapping[Any, str] = {"kneser_ney": "Kneser–Ney", **TITLES}
 

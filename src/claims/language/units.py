@@ -45,7 +45,7 @@ class UnitsConfig(TextConfig, ComparisonConfig):
     bases: list[Literal["kneser_ney", "lstm", "gpt"]] = Field(min_length=1)
     metric: Literal["bits"] = "bits"
     subwords: int = Field(default=1000, ge=260)  # vocabulary size of units that allow a choice
-    order: int = Field(default=3, ge=1, le=LONGEST_ORDER)  # maximum order of the n-gram
+    order: int = Field(default=5, ge=1, le=LONGEST_ORDER)  # maximum order of the n-gram
 
 
 class Units(Comparison[UnitsConfig]):

@@ -119,7 +119,7 @@ def test_a_small_text_gets_settings_of_its_own(name: str, tmp_path: Path) -> Non
     }
     line = (
         "at most 200 kB of text, so params.yaml has size: tiny, tokenizer: character, embeddings: [svd, subword], "
-        "lms: [kneser_ney, kneser_ney_5] (docs/small-languages.md)"
+        "lms: [kneser_ney_3, kneser_ney] (docs/small-languages.md)"
     )
     assert done.output.splitlines().count(f"{data}: {line}") == small
 

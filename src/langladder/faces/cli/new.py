@@ -50,7 +50,7 @@ SMALL_TEXT: dict[str, str | list[str]] = {
     "size": "tiny",
     "tokenizer": "character",
     "embeddings": ["svd", "subword"],
-    "lms": ["kneser_ney", "kneser_ney_5"],
+    "lms": ["kneser_ney_3", "kneser_ney"],
 }
 """What params.yaml has for a small text: the choices of conf/preset/small_corpus.yaml, and rungs to compare with."""
 KINDS = {
