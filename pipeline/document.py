@@ -13,7 +13,9 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import yaml
@@ -67,11 +69,16 @@ def fill(text: str, section: str, content: str) -> str:
 
 
 class Measured(Config):
-    """The results of a claim: its page, the parts that depend on the machine's speed, the seconds that it took."""
+    """The results of a claim: its page, and what depends on the machine and its speed.
+
+    Attributes:
+        processor_seconds: of all its threads. day: of the measurement, ISO. None: there is no run of it.
+    """
 
     page: ClaimPage
-    timed: Shown | None
-    seconds: float | None
+    timed: Shown | None = None
+    processor_seconds: float | None = None
+    day: str | None = None
 
 
 def published() -> dict[str, Measured]:
@@ -89,30 +96,40 @@ def measured() -> dict[str, Measured]:
     runs = by_fingerprint(finished_runs()) if pages else {}
     for file in pages:
         page = ClaimPage.model_validate(read_json(file))
+        results[file.stem] = Measured(page=page)
         if run := next(iter(runs.get(page.fingerprint, [])), None):
-            seconds = (run.info.end_time - run.info.start_time) / 1000
-            results[file.stem] = Measured(page=page, timed=stored_file(run.info.run_id, TIMED), seconds=round(seconds))
-        else:
-            results[file.stem] = Measured(page=page, timed=None, seconds=None)
+            results[file.stem] = Measured(
+                page=page,
+                timed=stored_file(run.info.run_id, TIMED),
+                processor_seconds=run.data.metrics.get("processor_seconds"),
+                day=datetime.fromtimestamp(run.info.start_time / 1000, UTC).date().isoformat(),
+            )
     return results
 
 
 def claim_table(claims: Mapping[str, Measured]) -> str:
-    """Every claim of conf/ with its paper and its verdict, in Markdown, in historical order."""
-    lines = ["| name | claim | found | figures | s |", "| --- | --- | --- | --- | ---: |"]
+    """How many claims of conf/ hold, and each with its paper and its verdict, in Markdown, in historical order."""
+    outcomes: Counter[str] = Counter()
+    lines = ["| name | claim | found | figures | CPU s | measured |", "| --- | --- | --- | --- | ---: | --- |"]
     for described in in_order({family: params.conf_names(family) for family in CLAIM_FAMILIES}).values():
         for name, about in described.items():
-            cells = [f"`{name}`", f"{about.claim} ({about.paper})", "not measured", "", ""]
+            cells = [f"`{name}`", f"{about.claim} ({about.paper})", "not measured", "", "", ""]
             if claim := claims.get(name):
                 parts = [claim.page.findings, *([claim.timed] if claim.timed else [])]
                 outcome = mark(parts)
+                outcomes[outcome] += 1
                 cells[2:] = [
                     f"**{outcome}**" if outcome == "refuted" else outcome,
                     " ".join(map(_sentence, parts)),
-                    "" if claim.seconds is None else f"{claim.seconds:.0f}",
+                    "" if claim.processor_seconds is None else f"{claim.processor_seconds:.0f}",
+                    claim.day or "",
                 ]
+            else:
+                outcomes[cells[2]] += 1
             lines.append(_row(cells))
-    return "\n".join(lines) + "\n"
+    hours = sum(claim.processor_seconds or 0 for claim in claims.values()) / 3600
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common())
+    return f"{outcomes.total()} claims: {counts}; {hours:.1f} CPU hours.\n\n" + "\n".join(lines) + "\n"
 
 
 def _row(cells: Iterable[str]) -> str:

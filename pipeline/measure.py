@@ -14,7 +14,7 @@ from langladder.experiments.findings import curves
 from langladder.experiments.page import ClaimPage
 from langladder.families import families
 from langladder.families.claim import ClaimFamily
-from langladder.ground.progress import working
+from langladder.ground.progress import Stopwatch, working
 from langladder.ground.schema import locate
 from pipeline.evaluate import write_page
 from pipeline.settings.plan import Stage
@@ -29,7 +29,7 @@ def measure(stage: Stage, job: FamilyJob, out: Path) -> None:
     claim: Any = job.rung
     data, inputs = family.data(claim, job)
     with tracked_job(stage.name, job, inputs) as work:
-        experiment = locate(claim.target)(claim.settings)
+        experiment, clock = locate(claim.target)(claim.settings), Stopwatch()
         with working("measuring") as task:
 
             def note(line: str) -> None:
@@ -39,7 +39,7 @@ def measure(stage: Stage, job: FamilyJob, out: Path) -> None:
             findings = experiment.run(data, seed=job.seed, progress=note)
         page = ClaimPage(name=claim.name, fingerprint=work.fingerprint, findings=findings)
         write_page(out, family.name, stage.name, page, without={"findings": {"timed"}})
-        work.run.metrics(findings.figures)
+        work.run.metrics(findings.figures | {"processor_seconds": clock.processor_seconds})
         work.run.tag("outcome", findings.outcome)
         work.run.curve(curves(findings))
         if findings.timed is not None:
