@@ -3,7 +3,8 @@
     python -m pipeline.document           # after `dvc repro` at the default size (`make docs`)
     python -m pipeline.document rungs     # after an edit of conf/: the settings of `ll.train` in the wheel
     python -m pipeline.document claims    # after `make repro LADDER=claims`: docs/results/claims.md, foundations.md
-    python -m pipeline.document history   # after `make repro LADDER=history`: docs/results/history.md; english likewise
+    python -m pipeline.document history   # after `make repro LADDER=history`: docs/results/history.md
+    python -m pipeline.document english full   # likewise
 
 The tests check that the stage table agrees with dvc.yaml, and the settings of `ll.train` with conf/.
 """

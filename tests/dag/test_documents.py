@@ -1,15 +1,17 @@
 """What the documents say of the project is so: the stage table, the commands, the files."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
 from langladder.families.family import Rung
+from langladder.ground.errors import InputError
 from langladder.ground.schema import locate
 from pipeline import ROOT
-from pipeline.document import CLAIMS, FOUNDATIONS, fill, published, stage_table, with_claims
+from pipeline.document import CLAIMS, FOUNDATIONS, fill, published, stage_table, with_claims, write_ladder
 from pipeline.settings import params
 from pipeline.settings.titles import Description
 from pipeline.site.story import settings
@@ -63,6 +65,28 @@ def test_the_ladder_tables_are_narrow_and_the_readme_has_the_first() -> None:
     assert len(rows) > 9
     assert max(map(len, rows)) <= 120
     assert max(row.count("|") for row in rows) <= 10
+
+
+@pytest.mark.parametrize("name", ["history", "english", "full"])
+def test_a_ladder_run_fills_the_tables_of_its_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "docs" / "results" / f"{name}.md"
+    page.parent.mkdir(parents=True)
+    written = CLAIMS.with_name(page.name).read_text(encoding="utf-8")
+    page.write_text(written, encoding="utf-8")
+    monkeypatch.setattr("pipeline.document.ROOT", tmp_path)
+    monkeypatch.setattr("pipeline.document.CLAIMS", page.with_name("claims.md"))
+    with pytest.raises(InputError, match=f"make repro LADDER={name}"):
+        write_ladder(name)
+    report = tmp_path / "ladders" / name / "reports" / "ladder.json"
+    report.parent.mkdir(parents=True)
+    report.write_text("{}")
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, "| rung |\n"))
+    write_ladder(name)
+    before, after = written.partition("<!-- ladder -->\n")[0], written.partition("<!-- /ladder -->")[2]
+    expected = f"{before}<!-- ladder -->\n| rung |\n<!-- /ladder -->{after}"
+    assert page.read_text(encoding="utf-8") == expected
+    linked = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    assert f"](results/{page.name})" in linked
 
 
 def test_links_and_pictures_exist() -> None:
