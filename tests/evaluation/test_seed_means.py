@@ -32,7 +32,7 @@ def classifier(accuracy: float, half: float = 0.03, name: str = "textcnn") -> Cl
     of_label = LabelScores(label="good", support=3, said=3, precision=accuracy, recall=1.0, f1=0.9)
     return ClassifierPage(
         name=name, parameters=100, texts=500, labels=["good"], scores=scores, bayes_accuracy=0.95, per_label=[of_label],
-        right=f"{accuracy}",
+        right="1" * round(500 * accuracy) + "0" * round(500 * (1 - accuracy)),
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from langladder.evaluation.page import Page
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.section import Column, family_columns
+from langladder.faces.report.steps import ladder_steps
 from langladder.ground.errors import printable
 
 ALSO_GIVEN = "also given"
@@ -75,13 +76,18 @@ class Row:
 
 @dataclass(frozen=True)
 class LadderTable:
-    """All rungs of a kind in the order of the ladder; `note` says what ± covers."""
+    """All rungs of a kind in the order of the ladder.
+
+    Attributes:
+        note: what ± covers. steps: what each step bought, in sentences; see `steps`.
+    """
 
     family: str
     title: str
     columns: list[Heading]
     rows: list[Row]
     note: str = ""
+    steps: str = ""
 
     @property
     def has_given(self) -> bool:
@@ -104,7 +110,8 @@ def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
     tables = []
     for family, rungs in inputs.kinds:
         if columns := family_columns(family, [rung.page for rung in rungs]):
-            tables.append(_table(family.name, family.title, columns, rungs))
+            table = _table(family.name, family.title, columns, rungs)
+            tables.append(replace(table, steps=ladder_steps(rungs, columns) if len(rungs) > 1 else ""))
     return tables
 
 
@@ -203,11 +210,12 @@ def _cells(column: Column[Any], values: list[float | None], margins: Sequence[fl
 
 
 def to_markdown(tables: Sequence[LadderTable]) -> str:
-    """The tables in Markdown, best values bold; ends with a newline."""
-    notes = [f" ({table.note})" if table.note else "" for table in tables]
-    return "\n".join(
-        f"**{table.title}**{note}\n\n{_markdown(table)}" for table, note in zip(tables, notes, strict=True)
-    )
+    """The tables in Markdown, best values bold, each with what its steps bought; ends with a newline."""
+    parts = []
+    for table in tables:
+        note = f" ({table.note})" if table.note else ""
+        parts.append(f"**{table.title}**{note}\n\n{_markdown(table)}" + (f"\n{table.steps}\n" if table.steps else ""))
+    return "\n".join(parts)
 
 
 def _markdown(table: LadderTable) -> str:
