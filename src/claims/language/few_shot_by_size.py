@@ -66,7 +66,8 @@ class FewShotConfig(TextConfig, ComparisonConfig):
 
     def gpt(self, width: int) -> dict[str, object]:
         """Settings of a network."""
-        return {"context": self.sequence_length, "width": width, "layers": self.layers, "heads": self.heads}
+        shape = {"context": self.sequence_length, "width": width, "layers": self.layers, "heads": self.heads}
+        return shape | {"rows": self.rows}
 
     def task(self, name: str) -> PromptTask:
         """A task with this experiment's prompting settings."""

@@ -99,7 +99,7 @@ class ScalingLaw(Experiment[ScalingLawConfig]):
         settings: dict[str, object] = {"context": config.sequence_length, "width": width, "layers": config.layers}
         model, _ = trained(
             GPT,
-            settings | {"heads": 4},
+            settings | {"heads": 4, "rows": config.rows},
             data.tokenizer().vocab_size,
             first_part(text, min(1.0, read / len(text.ids))),
             config,

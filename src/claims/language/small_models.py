@@ -36,13 +36,20 @@ class TextConfig(ExperimentConfig):
     gpt_lr: float = Field(default=0.004, gt=0)  # settings of networks with a bounded context
     gpt_optimizer: Literal["muon", "adamw"] = "muon"  # also for these: the ladder's GPT settings
     clip_norm: float | None = Field(default=1.0, gt=0)
+    rows: Literal["stream", "documents"] = "stream"  # as the corpus has them: each document from its beginning, alone
     test_tokens: int = Field(default=20000, ge=1)  # measured tokens of the test text
 
     def small(self, base: Network) -> tuple[type[LanguageModel], dict[str, Any]]:
         """Class and settings of the experiments' LSTM (one layer) and GPT (two layers), of the same width."""
         if base == "lstm":
-            return RecurrentLM, {"cell": "lstm", "width": self.width, "embedding_dim": self.width}
-        return GPT, {"context": self.sequence_length, "width": self.width, "layers": 2, "heads": 4}
+            return RecurrentLM, {"cell": "lstm", "width": self.width, "embedding_dim": self.width, "rows": self.rows}
+        return GPT, {
+            "context": self.sequence_length,
+            "width": self.width,
+            "layers": 2,
+            "heads": 4,
+            "rows": self.rows,
+        }
 
     def counted(self, order: int) -> tuple[type[LanguageModel], dict[str, Any]]:
         """Class and settings of the n-gram for comparison."""
