@@ -25,19 +25,16 @@ class ChainConfig(ExperimentConfig):
     width: int = Field(default=64, ge=4)
     layers: int = Field(default=2, ge=1)
     heads: int = Field(default=4, ge=1)
-    context: int = Field(default=128, ge=32)
-    gpt_steps: int = Field(default=1000, ge=1)
-    gpt_batch_size: int = Field(default=12, ge=1)
-    gpt_lr: float = Field(default=0.006, gt=0)
-    rows: Literal["stream", "documents"] = "documents"  # as the ladder's GPT reads microworld's stories
+    context: int = Field(default=64, ge=32)
+    gpt_steps: int = Field(default=800, ge=1)
+    gpt_batch_size: int = Field(default=16, ge=1)
+    gpt_lr: float = Field(default=0.004, gt=0)
     demonstrations: int = Field(default=5000, ge=LEAST)
-    sft_steps: int = Field(default=1200, ge=1)
+    sft_steps: int = Field(default=2500, ge=1)
     sft_batch_size: int = Field(default=32, ge=1)
-    sft_lr: float = Field(default=0.002, gt=0)
+    sft_lr: float = Field(default=0.004, gt=0)
     sft_repeats: int = Field(default=8, ge=1)  # maximum repeats per epoch of dialogues of rare kinds
-    sft_text: float = Field(
-        default=1.0, ge=0
-    )  # γ of plain text, half as much per step as for the GPT; 0: it is forgotten
+    sft_text: float = Field(default=1.0, ge=0)  # γ of plain text, as much per step as for the GPT; 0: it is forgotten
     ranked: int = Field(default=2000, ge=LEAST)  # prompts with ranked answers
     samples: int = Field(default=4, ge=2)  # K answers per prompt
     noise: NoiseConfig = NoiseConfig()
@@ -60,21 +57,19 @@ class ChainConfig(ExperimentConfig):
     def network(self, width: int | None = None) -> dict[str, object]:
         """Settings of a GPT."""
         arguments = {"context": self.context, "width": width or self.width, "layers": self.layers, "heads": self.heads}
-        return arguments | {"dropout": 0.0, "rows": self.rows}
+        return arguments | {"dropout": 0.0}
 
     def pretraining(self) -> LMTrainingConfig:
         """Training settings of a GPT on the text."""
         steps = self.steps(self.gpt_steps)
         values: dict[str, object] = {"batch_size": self.gpt_batch_size, "sequence_length": self.context}
-        values["optimizer"] = "muon"
         return LMTrainingConfig.model_validate(_loop(self.gpt_lr, steps) | values)
 
     def tuning(self, **changes: Any) -> InstructionTraining:
         """Training settings on the demonstrations."""
         values = _loop(self.sft_lr, self.steps(changes.pop("max_steps", self.sft_steps)))
-        values |= {"optimizer": "muon", "muon_lr": 0.01}
         values |= {"batch_size": self.sft_batch_size, "too_long": "leave_out", "repeats": self.sft_repeats}
-        mix = {"weight": self.sft_text, "windows": max(1, self.gpt_batch_size // 2), "length": self.context}
+        mix = {"weight": self.sft_text, "windows": self.gpt_batch_size, "length": self.context}
         values["pretraining"] = PretrainingMix.model_validate(mix)
         return InstructionTraining.model_validate(values | changes)
 
@@ -91,7 +86,7 @@ class ChainConfig(ExperimentConfig):
         if method == "ppo":
             values |= PPO | self.ppo | dict(changes)
         else:
-            values |= {"lr": 0.0001, "batch_size": 32} | self.dpo | dict(changes)
+            values |= {"lr": 0.0005, "batch_size": 32} | self.dpo | dict(changes)
         steps = values.get("max_steps", self.ppo_steps if method == "ppo" else self.dpo_steps)
         kind = PPOTraining if method == "ppo" else DPOTraining
         return kind.model_validate(values | {"max_steps": self.steps(steps)})
