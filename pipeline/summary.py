@@ -1,7 +1,7 @@
 """Print the results of the last run in the terminal: the ladder and where to look next. `make repro` ends with it.
 
     python -m pipeline.summary                # as wide as the terminal
-    python -m pipeline.summary --markdown     # only the ladder, as in README.md
+    python -m pipeline.summary --markdown     # only the ladder and its tasks in words, as in docs/results/
 
 It rewrites reports/timings.json, which a report from DVC's cache does not have.
 """
@@ -29,6 +29,7 @@ NEXT = f"""Look next:
 
 def main() -> None:
     """Print the summary; exit code 2 if there are no results."""
+    from langladder.faces.report.claims import prompts_markdown
     from langladder.faces.report.tables import brief, ladder_rows, ladder_timings, to_markdown, to_rich
 
     console = Console() if Console().is_terminal else Console(width=WIDTH)
@@ -39,7 +40,7 @@ def main() -> None:
         console.print("Run `dvc repro` first.", highlight=False)
         raise SystemExit(2) from error
     if MARKDOWN in sys.argv[1:]:
-        print(to_markdown(brief(ladder_rows(inputs))), end="")
+        print(to_markdown(brief(ladder_rows(inputs))) + prompts_markdown(inputs), end="")
         return
     write_json(ROOT / "reports" / "timings.json", ladder_timings(inputs))
     for table in to_rich(ladder_rows(inputs), console.width):

@@ -12,8 +12,12 @@ from rich.console import Console
 from small_run_files import TOLD, entry, language_model, only, report_of, with_rungs
 
 from langladder.evaluation.page import declared
+from langladder.experiments.findings import Findings, opened
+from langladder.experiments.page import ClaimPage
+from langladder.experiments.statistics import Verdict
 from langladder.faces.report import numbers
-from langladder.faces.report.inputs import ReportInputs, Timing
+from langladder.faces.report.claims import prompts_markdown
+from langladder.faces.report.inputs import Entry, ReportInputs, RungMetadata, Timing
 from langladder.faces.report.language_models import headline, ladder_plot
 from langladder.faces.report.page import build_page
 from langladder.faces.report.tables import (
@@ -309,3 +313,13 @@ def test_infinite_is_a_result_everywhere(inputs: ReportInputs) -> None:
 )
 def test_numbers_golden(style: numbers.Style, value: float, text: str) -> None:
     assert style(value) == text
+
+
+def test_tasks_in_words_have_a_row_each() -> None:
+    found = opened(Verdict(True), "right are 80 % | 25 % by guessing.")
+    findings = Findings(**found, columns=["model"], rows=[["GPT"]], plots=[], figures={})
+    task = Entry(ClaimPage(name="last_word", fingerprint="f", findings=findings), metadata=RungMetadata(title="Last"))
+    table = prompts_markdown(report_of(prompt=[task]))
+    assert table.startswith("\n**Tasks in words**\n\n| name | task | found | figures |\n")
+    assert table.endswith("| `last_word` | Last:  | holds | right are 80 % \\| 25 % by guessing. |\n")
+    assert prompts_markdown(report_of(lm=[])) == ""

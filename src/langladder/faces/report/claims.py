@@ -147,6 +147,22 @@ def claim_views(claims: Claims, *, drawn: bool = True) -> list[ClaimView]:
     ]
 
 
+def prompts_markdown(inputs: ReportInputs) -> str:
+    """What the language models do with tasks in words, a row each, in Markdown; "" if there were none."""
+    rows = [
+        (f"`{task.name}`", f"{task.title}: {task.metadata.claim or ''}", mark([found]), found.found)
+        for family in inputs.families
+        if family.experiment == "prompts"
+        for task in inputs.rungs_with(family.name, ClaimPage)
+        if (found := task.page.findings)
+    ]
+    if not rows:
+        return ""
+    lines = [("name", "task", "found", "figures"), ("---",) * 4, *rows]
+    cells = ("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+    return "\n**Tasks in words**\n\n" + "".join(cells)
+
+
 def mark(parts: Iterable[Shown]) -> str:
     """What the seed and the machine's speed decide, in a word: that of the part that was tested, where it is one."""
     tested = sorted({part.outcome for part in parts} - {"not tested"})
