@@ -12,6 +12,7 @@ from langladder.evaluation.label_scores import LabelScores
 from langladder.evaluation.language_model import LanguageModelPage
 from langladder.evaluation.page import Interval, Page, declared
 from langladder.evaluation.seeds import joined, uncertainty
+from langladder.faces.report import paired as pairs
 from langladder.faces.report.inputs import Entry
 from langladder.faces.report.paired import paired
 from langladder.faces.report.tables import ladder_rows, to_markdown
@@ -132,6 +133,18 @@ def test_pairs_are_tested_by_the_first_training_and_the_report_says_so() -> None
     for first, tested in ((joined(pages), True), (pages[0], False)):
         result = paired([Entry(first), Entry(other)], lambda page: page.scores.accuracy)
         assert result and result.seeds is tested
+
+
+def test_means_that_differ_by_less_than_their_seeds_vary_are_level() -> None:
+    """The first trainings differ in 50 of 500 texts, McNemar's p is next to 0; the means of three decide."""
+    other = classifier(0.75, name="logistic")
+    for values, better in (((0.85, 0.80, 0.75), False), ((0.85, 0.84, 0.83), True)):
+        rungs = [Entry(joined([classifier(value) for value in values])), Entry(other)]
+        result = paired(rungs, lambda page: page.scores.accuracy)
+        assert result and result.sentence.startswith("textcnn (80" if not better else "textcnn (84")
+        assert ("is better than every other rung" in result.sentence) is better
+        assert pairs.tested(rungs)["textcnn", "logistic"].p < 0.001
+        assert ("not significantly different" in ladder_rows(report_of(classifier=rungs))[0].steps) is not better
 
 
 def test_figures_without_a_test_interval_have_that_of_the_seeds() -> None:

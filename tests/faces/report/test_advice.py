@@ -77,7 +77,7 @@ def test_the_best_is_worth_it_where_it_is_ahead_by_more_than_the_margins() -> No
     assert worth == "net"
     assert second == (
         "It took 40 s, 27 times as long as the best cheaper rung, tf-idf (80.0 % ± 2.0 % in 1.5 s), and is "
-        "ahead of it by 4.0 %."
+        "ahead of it by 4.0 points."
     )
     _, worth, (_, second, _), *_ = of(rung("net", 0.79, 40.0), rung("tf-idf", 0.80, 1.5, counted=True))
     assert worth == "tf-idf" and second == "It is also the cheapest: it took 1.5 s to train."

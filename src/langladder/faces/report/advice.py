@@ -3,9 +3,9 @@
 Three sentences say why: what there is to learn from and what is best, what the best costs beside a cheaper one, what
 growing and other data have been measured to give.
 
-Only measured figures are used. A rung is as good as the best where its figure is within 2 % of it, or where the two are
-level: by the paired test on the items of the test split, where the pages have them (`paired`); else where their
-difference is no more than the root of the sum of their squared ± (half of 95 % intervals), which is wider.
+Only measured figures are used. A rung is as good as the best where the two are level: by the paired test on the items
+of the test split, where the pages have them (`paired`). Elsewhere it is as good if its figure is within 2 % of the
+best, or if their difference is no more than the root of the sum of their squared ± (half of 95 % intervals).
 Rungs that are judged alike (language models, and those that grew from another) are compared with each other. What word
 vectors or pre-training give is the difference to the same network without them. Costs are seconds of processors, where
 they were measured: they hardly depend on what else the machine does.
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from langladder.evaluation.more_labels import FEWEST, MoreLabels
 from langladder.evaluation.page import Page
+from langladder.evaluation.significance import LEVEL
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.paired import Pair, Pairs, tested
@@ -93,8 +94,12 @@ class Measure(NamedTuple):
         return f"{self.column.show(rung.value)}{beside}"
 
     def width(self, value: float) -> str:
-        """A difference, or a ±, as the measure is written."""
+        """A ±, as the measure is written."""
         return self.column.show(value)
+
+    def gap(self, value: float) -> str:
+        """A difference as the measure is written, that of shares in points."""
+        return self.column.show(abs(value)).replace(" %", " points")
 
 
 def advice(inputs: ReportInputs) -> list[Advice]:
@@ -236,12 +241,13 @@ def _cost(best: Judged, rungs: Sequence[Judged], measure: Measure) -> tuple[Judg
     return best, (
         f"It took {took}, {times:,.{times < 10:d}f} times as long as the best cheaper rung, {other.title} "
         f"({measure.figure(other)} in {_time(other)}), and is ahead of it by "
-        f"{measure.width(abs(best.value - other.value))}{unsure}."
+        f"{measure.gap(best.value - other.value)}{unsure}."
     )
 
 
 def _near(best: Judged, other: Judged) -> bool:
-    return abs(best.value - other.value) <= NEAR * abs(best.value)
+    """Whether it is as good for use; not if a test says that it is worse."""
+    return _pair(best, other) is None and abs(best.value - other.value) <= NEAR * abs(best.value)
 
 
 def _time(rung: Judged) -> str:
@@ -264,7 +270,9 @@ def _pair(first: Judged, second: Judged) -> Pair | None:
 def evidence(first: Judged, second: Judged, measure: Measure) -> str:
     """What `is_level` rests on: `p = 0.3`, or their ± together."""
     pair = _pair(first, second)
-    return f"± {measure.width(_margin(first, second))}" if pair is None else numbers.p_value(pair.p)
+    if pair is None or (pair.p <= LEVEL and pair.over_seeds <= 0):
+        return f"± {measure.width(_margin(first, second))}"
+    return numbers.p_value(pair.p)
 
 
 def _margin(first: Judged, second: Judged) -> float:

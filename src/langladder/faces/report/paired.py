@@ -2,18 +2,21 @@
 
 Each two rungs of a kind are compared by McNemar's exact test where they get an item right or wrong, and by the paired
 randomisation test where there is more than that, see `evaluation.significance`. p is adjusted for the number of pairs
-(Holm 1979). Of a rung with several seeds the first training is tested. Two rungs differ where p is at most 5 %, and the
-rung that gets more of the items right is also the one with the better score (a mean over the seeds).
+(Holm 1979). Two rungs differ where p is at most 5 %. Of a rung with several seeds the first training is tested; then
+the mean scores must also differ by more than the seeds let expect: by √(s² + s'²), with s half of the 95 % interval
+over the seeds.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from math import hypot
 from typing import NamedTuple
 
 import numpy as np
 
+from langladder.evaluation.page import Page
 from langladder.evaluation.significance import LEVEL, holm, mcnemar, paired_randomisation
 from langladder.faces.report import numbers
 from langladder.faces.report.inputs import Entry, P
@@ -26,15 +29,21 @@ MCNEMAR, RANDOMISATION = "McNemar's exact test", "Paired randomisation test"
 
 
 class Pair(NamedTuple):
-    """Two rungs on the same items: p, adjusted, and whether the first gets more of the items right."""
+    """Two rungs on the same items.
+
+    Attributes:
+        p: adjusted. ahead: whether the first gets more of the items right.
+        over_seeds: what the first mean score is ahead by, less what the seeds let expect.
+    """
 
     p: float
     ahead: bool
+    over_seeds: float = 1.0
 
     @property
     def differs(self) -> bool:
         """Whether the first is better, not by chance."""
-        return self.ahead and self.p <= LEVEL
+        return self.ahead and self.p <= LEVEL and self.over_seeds > 0
 
 
 Pairs = Mapping[tuple[str, str], Pair]
@@ -44,13 +53,24 @@ Pairs = Mapping[tuple[str, str], Pair]
 def tested(rungs: Sequence[Entry[P]]) -> Pairs:
     """Each two rungs of a kind compared on the same items."""
     pairs: dict[tuple[str, str], Pair] = {}
+    pages = {rung.name: rung.page for rung in rungs}
     for group in dict.fromkeys(rung.page.judged_among for rung in rungs):
         scores = _scores([rung for rung in rungs if rung.page.judged_among == group])
         values = {(a, b): _p(scores[a], scores[b]) for a, b in combinations(scores, 2)}
         for (a, b), p in holm(values).items():
             gain = sum(scores[a]) - sum(scores[b])
-            pairs |= {(a, b): Pair(p, gain > 0), (b, a): Pair(p, gain < 0)}
+            pairs[a, b] = Pair(p, gain > 0, _over_seeds(pages[a], pages[b]))
+            pairs[b, a] = Pair(p, gain < 0, _over_seeds(pages[b], pages[a]))
     return pairs
+
+
+def _over_seeds(page: Page, other: Page) -> float:
+    """What the mean score of several trainings is ahead by, less √(s² + s'²); 1 where both were trained once."""
+    figure = type(page).headline([page, other]) if max(page.seeds, other.seeds) > 1 else None
+    if figure is None:
+        return 1.0
+    ahead: float = page.figures()[figure] - other.figures()[figure]
+    return ahead - hypot(page.spread.get(figure, 0.0), other.spread.get(figure, 0.0))
 
 
 def _scores(rungs: Sequence[Entry[P]]) -> dict[str, tuple[float, ...]]:

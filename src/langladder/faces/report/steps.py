@@ -74,8 +74,7 @@ def step(old: Judged, new: Judged, measure: Measure) -> str:
         gain = f"{short(100 * abs(1 - new.value / old.value))} %"
         how = f"predicts {gain} {'better' if better else 'worse'} than {old.title}"
     else:
-        gap = measure.width(abs(new.value - old.value)).replace(" %", " points")
-        how = f"is {'ahead of' if better else 'behind'} {old.title} by {gap}"
+        how = f"is {'ahead of' if better else 'behind'} {old.title} by {measure.gap(new.value - old.value)}"
     cheaper = old.cost and new.cost and new.cost < old.cost
     lost = "" if better or cheaper else NO_GAIN
     return f"{new.title} {how} ({figures}){cost}{lost}."
