@@ -146,7 +146,8 @@ def _what_context_is_worth(windows: Sequence[Mapping[str, float]], floor: float)
         )
     return (
         f" It is {numbers.perplexity(floor)} for a reader of the whole document so far. With less context: "
-        f"{', '.join(figures)}. The dotted line is the floor for the sentence alone."
+        f"{', '.join(figures)}. The dotted line is the floor for the sentence alone, below "
+        "which a model that reads the sentences before it can be."
     )
 
 

@@ -87,7 +87,7 @@ def seconds(value: float) -> str:
 @_or_infinite
 def memory(value: float) -> str:
     """Bytes as MB or GB (powers of ten)."""
-    return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:,.0f} MB"
+    return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:,.{value < 1e6:d}f} MB"
 
 
 @_or_infinite

@@ -188,7 +188,8 @@ def _note(pages: Sequence[Page], *, intervals: bool, margins: bool) -> str:
     if margins:
         parts.append(f"±{' behind a figure' if parts else ''}: 95 % interval over {seeds}{' only' if parts else ''}")
     if seeds:
-        parts.append("figures are means over the seeds; time and speed are those of the first seed")
+        details = "time, speed and the details by section, label or length"
+        parts.append(f"figures are means over the seeds; {details} are those of the first seed")
     folds = sorted({by_fold.folds for page in pages if (by_fold := getattr(page, "by_fold", None))})
     if folds:
         whose = "" if all(getattr(page, "by_fold", None) for page in pages) else "of rungs with cross-validation, "
