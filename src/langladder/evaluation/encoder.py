@@ -115,8 +115,8 @@ class PseudoScores(Measured):
             "pseudo-perplexity per word",
             "exp of the mean surprisal per word, where each token of a sentence is hidden in turn and all others are "
             "visible (Salazar et al. 2020). It is not comparable with the perplexity of language models, which see the "
-            "words before only. Each sentence stands alone: an encoder that learns from whole documents rarely reads it "
-            "so",
+            "words before only. Each sentence stands alone: an encoder that learns from whole documents rarely reads "
+            "it so",
             unit="perplexity",
             better="lower",
             brief=True,
