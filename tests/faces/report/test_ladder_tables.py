@@ -316,8 +316,8 @@ def test_numbers_golden(style: numbers.Style, value: float, text: str) -> None:
 
 
 def test_tasks_in_words_have_a_row_each() -> None:
-    found = opened(Verdict(True), "right are 80 % | 25 % by guessing.")
-    findings = Findings(**found, columns=["model"], rows=[["GPT"]], plots=[], figures={})
+    verdict = opened(Verdict(True), "right are 80 % | 25 % by guessing.")
+    findings = Findings(**verdict, columns=["model"], rows=[["GPT"]], plots=[], figures={})
     task = Entry(ClaimPage(name="last_word", fingerprint="f", findings=findings), metadata=RungMetadata(title="Last"))
     table = prompts_markdown(report_of(prompt=[task]))
     assert table.startswith("\n**Tasks in words**\n\n| name | task | found | figures |\n")
