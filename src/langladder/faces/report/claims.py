@@ -149,11 +149,16 @@ def claim_views(claims: Claims, *, drawn: bool = True) -> list[ClaimView]:
 
 def prompts_markdown(inputs: ReportInputs) -> str:
     """What the language models do with tasks in words, a row each, in Markdown; "" if there were none."""
-    rows = [
-        (f"`{task.name}`", f"{task.title}: {task.metadata.claim or ''}", mark([task.page.findings]), task.page.findings.found)
+    tasks = [
+        task
         for family in inputs.families
         if family.experiment == "prompts"
         for task in inputs.rungs_with(family.name, ClaimPage)
+    ]
+    rows = [
+        (f"`{task.name}`", f"{task.title}: {task.metadata.claim or ''}", mark([shown]), shown.found)
+        for task in tasks
+        for shown in [task.page.findings]
     ]
     if not rows:
         return ""
