@@ -156,9 +156,9 @@ def prompts_markdown(inputs: ReportInputs) -> str:
         for task in inputs.rungs_with(family.name, ClaimPage)
     ]
     rows = [
-        (f"`{task.name}`", f"{task.title}: {task.metadata.claim or ''}", mark([shown]), shown.found)
+        (f"`{task.name}`", f"{task.title}: {task.metadata.claim or ''}", mark([findings]), findings.found)
         for task in tasks
-        for shown in [task.page.findings]
+        for findings in [task.page.findings]
     ]
     if not rows:
         return ""
