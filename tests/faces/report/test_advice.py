@@ -312,6 +312,8 @@ def test_a_step_of_history_goes_from_the_best_of_an_approach_to_the_best_of_the_
     assert steps(bag, level).startswith("bert is not significantly different from tf-idf (") and steps(
         bag, level
     ).endswith("), in the same training time.")
+    slower = dated(rung("bert", 0.81, 3.0), 2019, "Transformer")
+    assert steps(bag, slower).endswith("so these figures do not show that the step pays.")
     assert steps(dated(rung("a", 0.8, None), 2001), dated(rung("b", 0.9, None), 2002)).endswith("80.0 % ± 2.0 %).")
     assert steps(net) == "net is the only rung that was measured: there is no step to compare."
 

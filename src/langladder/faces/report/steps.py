@@ -23,6 +23,8 @@ ALIKE = 0.05
 
 NO_GAIN = ", so this step did not pay here"
 
+NOT_SHOWN = ", so these figures do not show that the step pays"
+
 TELLING = 100
 """From this ratio on, both training times are shown instead of their ratio."""
 
@@ -66,8 +68,10 @@ def step(old: Judged, new: Judged, measure: Measure) -> str:
     if not (isfinite(old.value) and isfinite(new.value)):
         return _impossible(old, new, measure, cost)
     if old.value == new.value or is_level(old, new):
-        within = "as good as" if old.value == new.value else "not significantly different from"
-        lost = NO_GAIN if old.cost and new.cost and new.cost > old.cost else ""
+        within, lost = "not significantly different from", NOT_SHOWN
+        if old.value == new.value:
+            within, lost = "as good as", NO_GAIN
+        lost = lost if old.cost and new.cost and new.cost > old.cost else ""
         return f"{new.title} is {within} {old.title} ({figures}){cost}{lost}."
     better = measure.sign * (new.value - old.value) > 0
     if title.startswith(("perplexity", "bits")):
