@@ -18,9 +18,10 @@ Cells = Mapping[str, Mapping[str, Sequence[float] | np.ndarray]]
 
 def comparison(name: str) -> Comparison[Any]:
     """The experiment of src/claims/conf/claim/<name>.yaml, at effort 1."""
-    file = yaml.safe_load((ROOT / "src" / "claims" / "conf" / "claim" / f"{name}.yaml").read_text(encoding="utf-8"))
+    text = (ROOT / "src" / "claims" / "conf" / "claim" / f"{name}.yaml").read_text(encoding="utf-8")
+    file = yaml.safe_load(text)
     kind = locate(file["_target_"])
-    if "defaults" in file:
+    if "defaults" in file or "${oc.select" in text:
         composed: Comparison[Any] = kind(job("claim", name).settings.model_copy(update={"effort": 1.0}))
         return composed
     sizes = {"effort": 1.0, "world": "small"}  # what the ladder's size sets

@@ -164,7 +164,7 @@ def test_the_output_layers_time_follows_the_clock(hierarchical: list[float], hol
     """Where the full layer takes 1, 4, 16."""
 
     def layer(excess: float, seconds: list[float]) -> dict[str, dict[str, list[float]]]:
-        sizes = zip(("1000", "4000", "16000"), seconds, strict=True)
+        sizes = zip(("250", "1000", "4000"), seconds, strict=True)
         return {size: {"excess": [excess] * 5, "seconds": [duration] * 5} for size, duration in sizes}
 
     full = layer(0.1, [1.0, 4.0, 16.0])
@@ -175,4 +175,4 @@ def test_the_output_layers_time_follows_the_clock(hierarchical: list[float], hol
     assert both.timed.holds is holds
     early = findings_from("output_layers", {**rest, "hierarchical": layer(0.6, hierarchical)})
     assert early.holds is None  # the full one has learnt, what it is compared with has not
-    assert "(hierarchical vocabulary 16000) against 0.5, 0.100 apart" in early.reason and "full" not in early.reason
+    assert "(hierarchical vocabulary 4000) against 0.5, 0.100 apart" in early.reason and "full" not in early.reason

@@ -196,10 +196,10 @@ def by_size(*losses: float, counted: float = 3.6) -> Findings:
     """Networks beside an n-gram that ends at a loss of `counted`."""
 
     def cells(*losses: float) -> dict[str, dict[str, list[float]]]:
-        shares = zip(("0.015625", "0.03125", "0.0625", "0.125"), losses, strict=True)
+        shares = zip(("0.03125", "0.0625", "0.125"), losses, strict=True)
         return {share: {"loss": five(loss, 0.001)} for share, loss in shares}
 
-    ngram = cells(*(counted + more for more in (0.3, 0.2, 0.1, 0.0)))
+    ngram = cells(*(counted + more for more in (0.2, 0.1, 0.0)))
     return findings_from("data_size", {"kneser_ney": ngram, "lstm": cells(*losses), "gpt": cells(*losses)})
 
 
@@ -221,10 +221,10 @@ def by_unit(character: float, word: float) -> Findings:
         (clipped(0.0, 0.0), None),  # nothing to mend
         (clipped(1.0, 1.0), None),  # five runs of each say little of a share
         (clipped(1.0, 0.0, loss=7.0), False),  # it learns nothing
-        (by_size(3.4, 3.3, 3.2, 3.1), True),
-        (by_size(3.4, 3.4, 3.2, 3.1), False),
-        (by_size(3.4, 3.3, 3.2, 3.19), False),  # by less than what counts
-        (by_size(3.4, 3.3, 3.2, 3.1, counted=3.0), None),
+        (by_size(3.4, 3.3, 3.2), True),
+        (by_size(3.4, 3.4, 3.2), False),
+        (by_size(3.4, 3.3, 3.29), False),  # by less than what counts
+        (by_size(3.4, 3.3, 3.2, counted=3.0), None),
         (by_unit(1.7, 1.5), True),
         (by_unit(1.3, 1.5), False),
         (by_unit(2.0, 1.5), None),  # characters: not learnt
