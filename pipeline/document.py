@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,7 +27,7 @@ from langladder.faces.python.training import SIDE_OF_ARGUMENT
 from langladder.faces.report.claims import mark
 from langladder.faces.report.language_models import ladder_plot, sentence_floor
 from langladder.faces.report.numbers import DASH, significant
-from langladder.faces.report.tables import brief, ladder_rows, to_markdown
+from langladder.faces.report.tables import brief, ladder_rows, markdown_row, to_markdown
 from langladder.families import families
 from langladder.families.sides import SIDES
 from langladder.ground.artefacts import read_json, write_text
@@ -111,7 +111,7 @@ def measured() -> dict[str, Measured]:
 def claim_table(claims: Mapping[str, Measured]) -> str:
     """How many claims of conf/ hold, and each with its paper and its verdict, in Markdown, in historical order."""
     outcomes: Counter[str] = Counter()
-    lines = ["| name | claim | found | figures | CPU s | measured |", "| --- | --- | --- | --- | ---: | --- |"]
+    lines = ["| name | claim | found | figures | CPU s | measured |\n", "| --- | --- | --- | --- | ---: | --- |\n"]
     for described in in_order({family: params.conf_names(family) for family in CLAIM_FAMILIES}).values():
         for name, about in described.items():
             cells = [f"`{name}`", f"{about.claim} ({about.paper})", "not measured", "", "", ""]
@@ -127,15 +127,10 @@ def claim_table(claims: Mapping[str, Measured]) -> str:
                 ]
             else:
                 outcomes[cells[2]] += 1
-            lines.append(_row(cells))
+            lines.append(markdown_row(cells))
     hours = sum(claim.processor_seconds or 0 for claim in claims.values()) / 3600
     counts = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.most_common())
-    return f"{outcomes.total()} claims: {counts}; {hours:.1f} CPU hours.\n\n" + "\n".join(lines) + "\n"
-
-
-def _row(cells: Iterable[str]) -> str:
-    """A row of a table in Markdown."""
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return f"{outcomes.total()} claims: {counts}; {hours:.1f} CPU hours.\n\n" + "".join(lines)
 
 
 def _sentence(part: Shown) -> str:
@@ -146,8 +141,8 @@ def _sentence(part: Shown) -> str:
 def difference_table(claims: Mapping[str, Measured]) -> str:
     """Every difference that a verdict rests on, in Markdown; positive where it is in favour of the claim."""
     lines = [
-        "| name | compared | difference | 95 % interval | seeds | margin |",
-        "| --- | --- | ---: | --- | ---: | ---: |",
+        "| name | compared | difference | 95 % interval | seeds | margin |\n",
+        "| --- | --- | ---: | --- | ---: | ---: |\n",
     ]
     for name, claim in sorted(claims.items()):
         for part in (claim.page.findings, *([claim.timed] if claim.timed else [])):
@@ -156,8 +151,8 @@ def difference_table(claims: Mapping[str, Measured]) -> str:
                     continue
                 interval, seeds = f"{rests.low:+.3g} to {rests.high:+.3g}", "" if rests.seeds is None else rests.seeds
                 cells = [f"`{name}`", rests.what, f"{rests.mean:+.3g}", interval, seeds, f"{rests.least:.3g}"]
-                lines.append(_row(map(str, cells)))
-    return "\n".join(lines) + "\n"
+                lines.append(markdown_row(map(str, cells)))
+    return "".join(lines)
 
 
 def means_table(claim: Measured) -> str:
@@ -168,7 +163,7 @@ def means_table(claim: Measured) -> str:
         [cell if isinstance(cell, str) else DASH if cell is None else significant(cell) for cell in row]
         for row in part.rows
     ]
-    return "".join(f"{_row(line)}\n" for line in lines)
+    return "".join(map(markdown_row, lines))
 
 
 def with_claims(page: str, claims: Mapping[str, Measured]) -> str:
@@ -318,7 +313,7 @@ def main() -> None:
             sys.exit(2)
         return
     inputs = report_inputs()
-    tables = brief(ladder_rows(inputs))
+    tables = brief(ladder_rows(inputs, steps=True))
     for page, page_tables in ((ROOT / "README.md", tables[:1]), (TABLES, tables)):
         write_text(page, fill(page.read_text(encoding="utf-8"), "ladder", to_markdown(page_tables)))
     stages = ROOT / "docs" / "stages.md"

@@ -26,7 +26,7 @@ def main(job: ReportJob, out: Path) -> None:
     inputs = report_inputs(job.rungs)
     folder = out / "reports"
     write_text(folder / "index.html", build_page(inputs))
-    write_text(folder / "ladder.md", to_markdown(ladder_rows(inputs)))
+    write_text(folder / "ladder.md", to_markdown(ladder_rows(inputs, steps=True)))
     write_json(folder / "timings.json", ladder_timings(inputs))
     write_json(folder / "ladder.json", ladder_summary(inputs))
     with atomic_folder(folder / "headline", OUTPUT) as headline:

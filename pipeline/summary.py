@@ -40,7 +40,7 @@ def main() -> None:
         console.print("Run `dvc repro` first.", highlight=False)
         raise SystemExit(2) from error
     if MARKDOWN in sys.argv[1:]:
-        print(to_markdown(brief(ladder_rows(inputs))) + prompts_markdown(inputs), end="")
+        print(to_markdown(brief(ladder_rows(inputs, steps=True))) + prompts_markdown(inputs), end="")
         return
     write_json(ROOT / "reports" / "timings.json", ladder_timings(inputs))
     for table in to_rich(ladder_rows(inputs), console.width):

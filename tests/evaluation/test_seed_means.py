@@ -144,7 +144,17 @@ def test_means_that_differ_by_less_than_their_seeds_vary_are_level() -> None:
         assert result and result.sentence.startswith("textcnn (80" if not better else "textcnn (84")
         assert ("is better than every other rung" in result.sentence) is better
         assert pairs.tested(rungs)["textcnn", "logistic"].p < 0.001
-        assert ("not significantly different" in ladder_rows(report_of(classifier=rungs))[0].steps) is not better
+        assert (
+            "not significantly different" in ladder_rows(report_of(classifier=rungs), steps=True)[0].steps
+        ) is not better
+
+
+def test_rungs_judged_by_items_say_which_figure_that_is() -> None:
+    for family in families().values():
+        page = family.page()
+        by_items = page.item_scores is not Page.item_scores
+        assert bool(page.item_figure) is by_items
+        assert not by_items or page.item_figure in {metric.name for metric in declared(page)}
 
 
 def test_figures_without_a_test_interval_have_that_of_the_seeds() -> None:

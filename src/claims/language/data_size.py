@@ -13,7 +13,7 @@ from pydantic import Field
 
 from claims.comparison import Change, Comparison, Measure, Scored
 from claims.declaration import ComparisonConfig, Metric
-from claims.language.small_models import COUNTED, TextConfig, first_part, measured
+from claims.language.small_models import COUNTED, ORDER, TextConfig, first_part, measured
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
 
@@ -30,7 +30,7 @@ class DataSizeConfig(TextConfig, ComparisonConfig):
     VARIANT = Variant
     bases: list[Literal["kneser_ney", "lstm", "gpt"]] = Field(min_length=1)
     metric: Literal["loss", "perplexity"] = "loss"
-    order: int = Field(default=5, ge=2, le=6)  # order of the n-gram
+    order: int = Field(default=ORDER, ge=2, le=6)  # order of the n-gram
 
 
 class DataSize(Comparison[DataSizeConfig]):

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from claims.comparison import Change, Comparison, Measure, Scored
 from claims.declaration import ComparisonConfig, Metric
-from claims.language.small_models import COUNTED, TextConfig, trained
+from claims.language.small_models import COUNTED, ORDER, TextConfig, trained
 from langladder.evaluation.perplexity import score
 from langladder.experiments.experiment import Data
 from langladder.ground import schema
@@ -45,7 +45,7 @@ class UnitsConfig(TextConfig, ComparisonConfig):
     bases: list[Literal["kneser_ney", "lstm", "gpt"]] = Field(min_length=1)
     metric: Literal["bits"] = "bits"
     subwords: int = Field(default=1000, ge=260)  # vocabulary size of units that allow a choice
-    order: int = Field(default=5, ge=1, le=LONGEST_ORDER)  # maximum order of the n-gram
+    order: int = Field(default=ORDER, ge=1, le=LONGEST_ORDER)  # of the n-gram, in words
 
 
 class Units(Comparison[UnitsConfig]):

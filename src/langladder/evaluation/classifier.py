@@ -212,6 +212,7 @@ class ClassifierPage(Page):
 
     position = "word"
     trained_on = "texts"
+    item_figure = "accuracy"
     detail: ClassVar[Excluded] = dict.fromkeys(
         ("confusion", "reliability", "coverage", "right", "mistakes", "shown", "filters"), True
     )

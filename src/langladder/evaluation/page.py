@@ -291,6 +291,7 @@ class Page(Measured):
     sampled: ClassVar[str] = "test texts"  # what its intervals are over
     position: ClassVar[str] = "token"  # the positions that a network reads, see `Work.flops`
     headlines: ClassVar[tuple[str, ...]] = ()  # candidates for the headline figure, see `headline`
+    item_figure: ClassVar[str] = ""  # the figure that `item_scores` are about: their mean, or that over their words
     trained_on: ClassVar[str] = ""  # the unit of the training speed; none: there is no column for it
 
     @property

@@ -125,6 +125,7 @@ class ReaderPage(Page):
 
     trained_on = "rows"
     sampled = "questions"
+    item_figure = "f1"
     detail: ClassVar[Excluded] = {"right": True}
 
     parameters: Annotated[int, parameter_count("numbers of the model")]

@@ -196,6 +196,7 @@ class TaggerPage(Page):
     trained_on = "words"
     sampled = "test sentences"
     headlines = ("entity_f1", "accuracy")
+    item_figure = "accuracy"
     detail: ClassVar[Excluded] = {"right": True, "shown": True, "reliability": True, "confusion": True}
 
     parameters: Annotated[int, parameter_count("numbers of the model", logged=False)]

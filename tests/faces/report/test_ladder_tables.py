@@ -128,7 +128,7 @@ def test_families_without_rungs_have_no_table() -> None:
 
 
 def test_markdown_tables_are_whole(inputs: ReportInputs) -> None:
-    text = to_markdown(ladder_rows(inputs))
+    text = to_markdown(ladder_rows(inputs, steps=True))
     tables = [part.splitlines() for part in text.split("\n\n") if part.startswith("| rung")]
     assert len(tables) == 3
     for lines in tables:

@@ -270,7 +270,7 @@ def _pair(first: Judged, second: Judged) -> Pair | None:
 def evidence(first: Judged, second: Judged, measure: Measure) -> str:
     """What `is_level` rests on: `p = 0.3`, or their ± together."""
     pair = _pair(first, second)
-    if pair is None or (pair.p <= LEVEL and pair.over_seeds <= 0):
+    if pair is None or (pair.p <= LEVEL and not pair.over_seeds):
         return f"± {measure.width(_margin(first, second))}"
     return numbers.p_value(pair.p)
 

@@ -32,6 +32,7 @@ from langladder.faces.report.plots import (
     visible,
 )
 from langladder.faces.report.section import Picture, Section
+from langladder.faces.report.tables import markdown_row
 
 MOST_MARKS = 24  # points of a line that are marked one by one
 
@@ -163,8 +164,7 @@ def prompts_markdown(inputs: ReportInputs) -> str:
     if not rows:
         return ""
     lines = [("name", "task", "found", "figures"), ("---",) * 4, *rows]
-    cells = ("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
-    return "\n**Tasks in words**\n\n" + "".join(cells)
+    return "\n**Tasks in words**\n\n" + "".join(map(markdown_row, lines))
 
 
 def mark(parts: Iterable[Shown]) -> str:

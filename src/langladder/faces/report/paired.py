@@ -33,17 +33,17 @@ class Pair(NamedTuple):
 
     Attributes:
         p: adjusted. ahead: whether the first gets more of the items right.
-        over_seeds: what the first mean score is ahead by, less what the seeds let expect.
+        over_seeds: whether its mean score is ahead by more than the seeds let expect; true if both were trained once.
     """
 
     p: float
     ahead: bool
-    over_seeds: float = 1.0
+    over_seeds: bool
 
     @property
     def differs(self) -> bool:
         """Whether the first is better, not by chance."""
-        return self.ahead and self.p <= LEVEL and self.over_seeds > 0
+        return self.ahead and self.p <= LEVEL and self.over_seeds
 
 
 Pairs = Mapping[tuple[str, str], Pair]
@@ -64,13 +64,13 @@ def tested(rungs: Sequence[Entry[P]]) -> Pairs:
     return pairs
 
 
-def _over_seeds(page: Page, other: Page) -> float:
-    """What the mean score of several trainings is ahead by, less √(s² + s'²); 1 where both were trained once."""
-    figure = type(page).headline([page, other]) if max(page.seeds, other.seeds) > 1 else None
-    if figure is None:
-        return 1.0
+def _over_seeds(page: Page, other: Page) -> bool:
+    """Whether a mean score is ahead of another by more than √(s² + s'²); true where both were trained once."""
+    if max(page.seeds, other.seeds) == 1:
+        return True
+    figure = type(page).item_figure
     ahead: float = page.figures()[figure] - other.figures()[figure]
-    return ahead - hypot(page.spread.get(figure, 0.0), other.spread.get(figure, 0.0))
+    return ahead > hypot(page.spread.get(figure, 0.0), other.spread.get(figure, 0.0))
 
 
 def _scores(rungs: Sequence[Entry[P]]) -> dict[str, tuple[float, ...]]:

@@ -8,7 +8,7 @@ column; the terminal and the README, which are narrower, the telling ones.
 import hashlib
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any, Literal
@@ -79,7 +79,7 @@ class LadderTable:
     """All rungs of a kind in the order of the ladder.
 
     Attributes:
-        note: what ± covers. steps: what each step bought, in sentences; see `steps`.
+        note: what ± covers. steps: what each step bought, in sentences (`faces.report.steps`); "": not asked for.
     """
 
     family: str
@@ -105,13 +105,17 @@ def anchor(family: str, name: str) -> str:
     return f"rung-{family}-{name}"
 
 
-def ladder_rows(inputs: ReportInputs) -> list[LadderTable]:
-    """The ladder: a table for each kind of rung that has columns."""
+def ladder_rows(inputs: ReportInputs, *, steps: bool = False) -> list[LadderTable]:
+    """The ladder: a table for each kind of rung that has columns.
+
+    Args:
+        steps: also what each step bought, which takes a test of every two rungs.
+    """
     tables = []
     for family, rungs in inputs.kinds:
         if columns := family_columns(family, [rung.page for rung in rungs]):
             table = _table(family.name, family.title, columns, rungs)
-            tables.append(replace(table, steps=ladder_steps(rungs, columns) if len(rungs) > 1 else ""))
+            tables.append(replace(table, steps=ladder_steps(rungs, columns)) if steps and len(rungs) > 1 else table)
     return tables
 
 
@@ -226,7 +230,12 @@ def _markdown(table: LadderTable) -> str:
     for row in table.rows:
         texts = [row.title, *([row.also_given or numbers.DASH] if table.has_given else [])]
         lines.append([*texts, *(f"**{cell.text}**" if cell.best else cell.text for cell in row.cells)])
-    return "".join("| " + " | ".join(text.replace("|", "\\|") for text in line) + " |\n" for line in lines)
+    return "".join(map(markdown_row, lines))
+
+
+def markdown_row(cells: Iterable[str]) -> str:
+    """A row of a table in Markdown, with the end of its line."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
 def to_rich(tables: Sequence[LadderTable], width: int) -> list[RichTable]:

@@ -55,7 +55,7 @@ def tokenize_side(side: str, clean: Path, config: TokenizerConfig, folder: Path,
 def train_pair_tokenizers(
     clean_folder: Path, config: TokenizerConfig, *, shared: bool
 ) -> tuple[list[Tokenizer], list[Sample]]:
-    """trained of the source and the target of a clean parallel corpus, with what each was trained on.
+    """Tokenizers of the source and the target of a clean parallel corpus, with what each was trained on.
 
     Args:
         shared: the same tokens for both sides; each tokenizer writes a text as its side is written.
