@@ -35,7 +35,7 @@ class ChainConfig(ExperimentConfig):
     sft_lr: float = Field(default=0.004, gt=0)
     sft_repeats: int = Field(default=8, ge=1)  # maximum repeats per epoch of dialogues of rare kinds
     sft_text: float = Field(default=1.0, ge=0)  # γ of plain text, as much per step as for the GPT; 0: it is forgotten
-    ranked: int = Field(default=2000, ge=LEAST)  # prompts with ranked answers
+    ranked: int = Field(default=6000, ge=LEAST)  # prompts with ranked answers
     samples: int = Field(default=4, ge=2)  # K answers per prompt
     noise: NoiseConfig = NoiseConfig()
     reward_epochs: float = Field(default=2.0, gt=0)  # fewer at smaller effort
@@ -48,7 +48,7 @@ class ChainConfig(ExperimentConfig):
     ppo: dict[str, object] = Field(default={})  # of `PPOTraining`
     dpo_steps: int = Field(default=200, ge=1)
     dpo: dict[str, object] = Field(default={})  # of `DPOTraining`
-    test_prompts: int = Field(default=300, ge=LEAST)  # number of prompts of test, and of unseen kinds
+    test_prompts: int = Field(default=1000, ge=LEAST)  # number of prompts of test, and of unseen kinds
 
     def count(self, number: int) -> int:
         """This many dialogues at effort 1 and above, fewer below it."""
@@ -86,7 +86,7 @@ class ChainConfig(ExperimentConfig):
         if method == "ppo":
             values |= PPO | self.ppo | dict(changes)
         else:
-            values |= {"lr": 0.0005, "batch_size": 32} | self.dpo | dict(changes)
+            values |= {"lr": 0.0001, "batch_size": 32} | self.dpo | dict(changes)
         steps = values.get("max_steps", self.ppo_steps if method == "ppo" else self.dpo_steps)
         kind = PPOTraining if method == "ppo" else DPOTraining
         return kind.model_validate(values | {"max_steps": self.steps(steps)})
