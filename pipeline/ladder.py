@@ -1,6 +1,6 @@
 """Train another ladder than that of params.yaml: `make repro LADDER=…`, in ladders/<name>/.
 
-    python -m pipeline.ladder full     # every rung of conf/
+    python -m pipeline.ladder full     # every rung of conf/; claims, which have networks of their own, are `claims`
     python -m pipeline.ladder history  # the rungs listed in conf/ladder/history.yaml; likewise every other file there
     python -m pipeline.ladder english  # a file can also set other keys: here corpora of real English
     python -m pipeline.ladder history english  # one after the other (LADDER="history english")
@@ -80,7 +80,8 @@ def ladder(chosen: params.Choices, name: str) -> params.Choices:
         InputError: there is no such ladder, its file has invalid settings, or data that it reads are missing.
     """
     if name == FULL:
-        return every_rung(chosen)
+        alone = [family.listed for family in families().values() if not (family.trained or family.looks_into)]
+        return every_rung(chosen).model_copy(update={claims: [] for claims in alone})
     if name not in (names := params.conf_names(GROUP)):
         raise InputError(f"no ladder {name[:80]!r}; ladders: {', '.join([FULL, *names])}; see conf/{GROUP}/")
     file = params.conf_file(GROUP, name)
