@@ -12,7 +12,7 @@ from pipeline import ROOT
 
 TABLE = re.compile(r"\*\*(?P<title>[^*\n]+)\*\*[^\n]*\n\n(?P<rows>(?:\|.*\n)+)")
 RUNS = ("reports/ladder.md", "ladders/*/reports/ladder.md")
-PUBLISHED = ("docs/results/default.md", "docs/results/history.md")
+PUBLISHED = ("docs/results/default.md", "docs/results/history.md", "docs/results/full.md")
 
 
 class Table(NamedTuple):
