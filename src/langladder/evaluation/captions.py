@@ -16,7 +16,7 @@ from langladder.data.captioning import SceneCodes
 from langladder.decoding.beam_search import BeamConfig
 from langladder.decoding.translate import translate
 from langladder.evaluation.bleu import BleuConfig, score_translations
-from langladder.evaluation.page import LOGGED, Excluded, Measured, Metric, Metrics, Page
+from langladder.evaluation.page import LOGGED, Excluded, Measured, Metric, Metrics, Page, parameter_count
 from langladder.models.translation.captioner import Captioner
 
 EXAMPLES = 8
@@ -28,7 +28,7 @@ class CaptionScores(Measured):
 
     right: Annotated[
         float,
-        Metric("right", "share of the captions that describe their scene", unit="share", better="higher"),
+        Metric("right", "share of the captions that describe their scene", unit="share", better="higher", brief=True),
     ]
     facts: Annotated[
         float,
@@ -72,9 +72,11 @@ class Caption(Measured):
 class CaptionPage(Page):
     """The page of one captioner. by_question: in the order of the sentence."""
 
+    trained_on = "tokens"
+    headlines = ("beam_right",)
     detail: ClassVar[Excluded] = {"examples": True}
 
-    parameters: int
+    parameters: Annotated[int, parameter_count("weights of the model", logged=False)]
     scores: Annotated[CaptionSearches, Metrics()]
     by_question: dict[str, QuestionRecall]
     examples: list[Caption] = Field(default_factory=list)

@@ -18,7 +18,7 @@ from langladder.corpora.speech import SHORTEST_LETTER, Utterance
 from langladder.data.speech import SpeechBatch, collate, decode, encode
 from langladder.decoding.beam_search import BeamConfig, Hypothesis, beam_search
 from langladder.decoding.ctc import BLANK, greedy, labelling_log_prob, prefix_beam_search
-from langladder.evaluation.page import LOGGED, Excluded, Measured, Metric, Metrics, Page
+from langladder.evaluation.page import LOGGED, Excluded, Measured, Metric, Metrics, Page, parameter_count
 from langladder.ground.schema import Config
 from langladder.models.ctc import CTCRecognizer
 from langladder.models.recognizer import Recognizer
@@ -49,6 +49,7 @@ class TranscriptScores(Measured):
             "characters to insert, delete or replace, per character of the reference; lower is better",
             unit="share",
             better="lower",
+            brief=True,
         ),
     ]
     wer: Annotated[
@@ -101,9 +102,11 @@ class Transcript(Measured):
 class TranscriptPage(Page):
     """The page of one recogniser."""
 
+    trained_on = "tokens"
+    headlines = ("beam_cer",)
     detail: ClassVar[Excluded] = {"examples": True}
 
-    parameters: int
+    parameters: Annotated[int, parameter_count("weights of the model", logged=False)]
     scores: Annotated[TranscriptSearches, Metrics()]
     examples: list[Transcript] = Field(default_factory=list)
 

@@ -9,7 +9,7 @@ from langladder.faces.report.inputs import Entry, ReportInputs, Timing
 from langladder.faces.report.page import build_page
 from langladder.faces.report.section import family_sections
 from langladder.faces.report.sequences import attended_plot, spikes_plot
-from langladder.faces.report.tables import ladder_summary
+from langladder.faces.report.tables import ladder_rows, ladder_summary
 from langladder.families import family as family_of
 
 HOSTILE = "<script>alert(1)</script>"
@@ -71,6 +71,19 @@ def test_golden_rows() -> None:
     assert heard["task"].rows[1] == ["beam search", "13.9 %", "57.8 %", "6.0 %", "–"]
     assert [heading for heading, _ in heard["task"].units] == heard["task"].columns[1:]
     assert len(heard["figures"]) == 1
+
+
+def test_the_ladder_has_their_scores_by_beam_search() -> None:
+    captioner, recogniser = rungs()
+    tables = {table.family: table for table in ladder_rows(report_of(captioner=[captioner], transcriber=[recogniser]))}
+    shown = {
+        name: dict(zip([column.title for column in table.columns], [cell.text for cell in row.cells], strict=True))
+        for name, table in tables.items()
+        for row in table.rows
+    }
+    scores = {"right": "96.2 %", "facts": "99.2 %", "BLEU": "98.0", "parameters": "470 k", "time": "1 min 05 s"}
+    assert shown["captioner"] == scores
+    assert shown["transcriber"] == {"CER": "13.9 %", "WER": "57.8 %", "exact": "6.0 %", "parameters": "43 k"}
 
 
 def test_spikes_bear_their_letters() -> None:

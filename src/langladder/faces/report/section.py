@@ -99,12 +99,16 @@ class Column(Generic[P]):
     interval: bool = False
 
 
-def page_columns(pages: Sequence[P]) -> list[Column[P]]:
-    """What the pages of a family declare, then what training cost on the machine that trained."""
+def page_columns(pages: Sequence[P], metrics: Sequence[Declared] | None = None) -> list[Column[P]]:
+    """What the pages of a family declare, then what training cost on the machine that trained.
+
+    Args:
+        metrics: those to show, if not all.
+    """
     if not pages:
         return []
     kind = type(pages[0])
-    metrics = declared(kind)
+    metrics = declared(kind) if metrics is None else metrics
     covered = _with_intervals(metrics)
     waiting = [column for columns in metrics for column in _columns(columns, pages, alone=columns not in covered)]
     placed = [column for column, after in waiting if not after]

@@ -15,7 +15,7 @@ from langladder.faces.report import numbers
 from langladder.faces.report.bidi import isolated
 from langladder.faces.report.inputs import Entry, ReportInputs
 from langladder.faces.report.plots import GRID, INK, drawing, hues, new_figure, shaded, to_svg, visible
-from langladder.faces.report.section import Column, Picture, Section
+from langladder.faces.report.section import Column, Picture, Section, page_columns
 
 DRAWN = 3  # pictures of utterances
 
@@ -25,9 +25,8 @@ SPACE = "␣"
 
 
 def columns(pages: Sequence[Page]) -> list[Column[Any]]:
-    """None: scores by search stand in tables of their own."""
-    del pages
-    return []
+    """Scores by beam search; both searches stand side by side in the sections."""
+    return page_columns(pages, [metric for metric in declared(type(pages[0])) if "greedy" not in metric.path])
 
 
 def sections(inputs: ReportInputs, family: str) -> Iterable[Section]:
