@@ -18,7 +18,7 @@ from tests.browser.looking import serving, settled, under_way  # noqa: E402
 SHOWN = {
     # name → address, colours, width, height
     "ladder": ("/ladder?family=lm&measure=validation_loss", "light", 1000, 720),
-    "surprisal": ("/surprisal", "light", 1000, 1180),
+    "surprisal": ("/surprisal", "light", 1000, 1120),
     "inside": ("/inside?model=gpt", "light", 1000, 1480),
     "read": ("/read", "light", 1000, 1180),
     "words": ("/words", "dark", 1000, 760),
