@@ -123,7 +123,7 @@ def test_the_agreement_verdict_follows_the_numbers(ngram: float, lstm: float, ho
     shares = {"ngram": {0: (0.9, 200), 1: (ngram, 200)}, "lstm": {0: (1.0, 200), 1: (lstm, 200)}}
     findings = agreement.findings(shares, {"ngram"})
     assert findings.holds is holds
-    assert f"lstm {lstm:.0%}" in findings.verdict
+    assert f"lstm {100 * lstm:.0f} %" in findings.verdict
 
 
 def test_a_model_that_does_not_agree_at_all_says_nothing_of_distance() -> None:

@@ -125,8 +125,11 @@ def findings(
         parts = {name: (-lost[name]).within(margin) for name in networks}
         parts |= {name: lost[name].exceeds(margin) for name in ngrams}
         verdict = every(gated([_knows(title_of(name), results[name][0])], part) for name, part in parts.items())
-    shares_text = ", ".join(f"{title_of(name)} {share:.0%}" for name, (share, _) in far.items())
-    measured = f"with one or more clauses between subject and verb, correct are {shares_text} (chance is 50 %)."
+    shares_text = ", ".join(f"{title_of(name)} {100 * share:.0f} %" for name, (share, _) in far.items())
+    measured = (
+        "of the pairs with one or more clauses between subject and verb, each model gets right: "
+        f"{shares_text} (by chance 50 %)."
+    )
     return Findings(
         **opened(verdict, measured if far else "paths.agreement contains no pairs with clauses."),
         columns=["model", *(f"{clauses} clauses" for clauses in distances)],

@@ -45,7 +45,7 @@ class TrueScores(Measured):
         float,
         Metric(
             "hidden words",
-            "perplexity of the same hidden words",
+            "perplexity of words that are one token, each hidden by itself",
             unit="perplexity",
             better="lower",
             after="above the truth",
@@ -68,9 +68,9 @@ class TrueScores(Measured):
         float,
         Metric(
             "above the truth",
-            "by how much the perplexity of hidden words exceeds the perplexity of their true distribution: e^KL − 1, "
-            "where KL is the mean divergence between the two distributions; only of words that are one token; known "
-            "only for a corpus with a known grammar",
+            "by how much the perplexity of hidden words exceeds the perplexity of their true distribution, in the mean "
+            "over all words that could have stood there: e^KL − 1, where KL is the mean divergence between the two "
+            "distributions; only of words that are one token; known only for a corpus with a known grammar",
             unit="percent",
             better="lower",
             brief=True,

@@ -323,6 +323,12 @@ def test_a_step_of_history_goes_from_the_best_of_an_approach_to_the_best_of_the_
     slower = dated(rung("bert", 0.81, 3.0), 2019, "Transformer")
     assert steps(bag, slower).endswith("so these figures do not show that the step pays.")
     assert steps(dated(rung("a", 0.8, None), 2001), dated(rung("b", 0.9, None), 2002)).endswith("80.0 % ± 2.0 %).")
+    given = dated(rung("tuned", 0.95, 90.0, given="pre-training: RoBERTa"), 2018, "Transformer")
+    assert steps(net, given).endswith("for 1.5 × its training time (without the pre-training).")
+    assert steps(given, dated(rung("rnn", 0.85, 180.0), 2020, "recurrent")).endswith(
+        "for 2.0 × its training time (without the pre-training), which is also given pre-training."
+    )
+    assert of(net, given).sentences[1].startswith("It took 1 min 30 s without the pre-training, 1.5 times as long")
     assert steps(net) == "net is the only rung that was measured: there is no step to compare."
 
 
@@ -357,7 +363,7 @@ def test_the_page_tells_what_each_step_bought_and_what_to_use() -> None:
     assert (
         '<p class="finding">From line 2 of a document to lines 3–4, the entropy floor falls by 3 %, the perplexity of '
         "gpt falls by 2 % and the perplexity of counted falls by 1 %: gpt and counted gain about equally from the "
-        "previous lines.</p>" in page
+        "lines in between.</p>" in page
     )
     [row] = re.findall(r"<tr><th scope=\"row\">Language models</th>.*?</tr>", page)
     assert re.findall(r"<td[^>]*>(.*?)</td>", row) == [
@@ -368,10 +374,10 @@ def test_the_page_tells_what_each_step_bought_and_what_to_use() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        (1.02, 1.03, ": neither gains from the previous lines."),
-        (1.02, 0.97, ": of the two, only gpt gains from the previous lines."),
-        (0.97, 0.96, ": gpt and counted gain about equally from the previous lines."),
-        (0.98, 0.80, ": gpt gains more from the previous lines than counted."),
+        (1.02, 1.03, ": neither gains from the lines in between."),
+        (1.02, 0.97, ": of the two, only gpt gains from the lines in between."),
+        (0.97, 0.96, ": gpt and counted gain about equally from the lines in between."),
+        (0.98, 0.80, ": gpt gains more from the lines in between than counted."),
     ],
 )
 def test_who_gets_worse_along_a_document_gains_nothing_from_it(old: float, new: float, says: str) -> None:

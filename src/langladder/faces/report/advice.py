@@ -139,7 +139,7 @@ def _of_kind(family: AnyFamily, entries: Sequence[Entry[Page]], inputs: ReportIn
             + _more(family, rungs, measure, inputs, _more_data(best, entries, inputs)),
         ],
         f"{measure.column.title} {measure.figure(worth)}",
-        "" if worth.cost is None else numbers.seconds(worth.cost),
+        "" if worth.cost is None else _time(worth),
         worth.size,
     )
 
@@ -251,7 +251,9 @@ def _near(best: Judged, other: Judged) -> bool:
 
 
 def _time(rung: Judged) -> str:
-    return numbers.seconds(rung.cost or 0)
+    """Its own training alone, and what is not in it."""
+    without = f" without the {rung.pretrained}" if rung.pretrained else ""
+    return f"{numbers.seconds(rung.cost or 0)}{without}"
 
 
 def is_level(first: Judged, second: Judged) -> bool:

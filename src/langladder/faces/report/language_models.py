@@ -146,8 +146,8 @@ def _what_context_is_worth(windows: Sequence[Mapping[str, float]], floor: float)
         )
     return (
         f" It is {numbers.perplexity(floor)} for a reader of the whole document so far. With less context: "
-        f"{', '.join(figures)}. The dotted line is the floor for the sentence alone, below "
-        "which a model that reads the sentences before it can be."
+        f"{', '.join(figures)}. The dotted line is the floor for the sentence alone. A "
+        "model that also reads the sentences before it can be below that line."
     )
 
 
@@ -225,10 +225,10 @@ def positions_finding(rungs: LanguageModels) -> str:
     gaining = [rung.title for rung, change in zip(rungs, changes, strict=True) if change < 0]
     if len(gaining) < 2:
         which = f"of the two, only {gaining[0]} gains" if gaining else "neither gains"
-        return f"{sentence}: {which} from the previous lines."
+        return f"{sentence}: {which} from the lines in between."
     if abs(gap) < ALIKE:
-        return f"{sentence}: {new} and {old} gain about equally from the previous lines."
-    return f"{sentence}: {new} gains {'more' if gap < 0 else 'less'} from the previous lines than {old}."
+        return f"{sentence}: {new} and {old} gain about equally from the lines in between."
+    return f"{sentence}: {new} gains {'more' if gap < 0 else 'less'} from the lines in between than {old}."
 
 
 def _lines(first: int, last: int | None) -> str:

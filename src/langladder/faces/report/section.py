@@ -193,7 +193,12 @@ def _cost_columns(unit: str) -> tuple[Column[Any], ...]:
             brief=True,
         ),
         Column(
-            "time", "wall-clock time of training", lambda _, cost: cost.seconds, numbers.seconds, "lower", brief=True
+            "time",
+            "training by the clock; sentences compare the processor time, which other jobs change less",
+            lambda _, cost: cost.seconds,
+            numbers.seconds,
+            "lower",
+            brief=True,
         ),
         Column(
             "memory",

@@ -81,6 +81,8 @@ def step(old: Judged, new: Judged, measure: Measure) -> str:
         how = f"is {'ahead of' if better else 'behind'} {old.title} by {measure.gap(new.value - old.value)}"
     cheaper = old.cost and new.cost and new.cost < old.cost
     lost = "" if better or cheaper else NO_GAIN
+    if lost and old.pretrained and not new.pretrained:
+        lost = f", which is also given {old.pretrained}"
     return f"{new.title} {how} ({figures}){cost}{lost}."
 
 
@@ -105,11 +107,13 @@ def _cost(old: Judged, new: Judged) -> str:
     if not old.cost or not new.cost:
         return ""
     times = new.cost / old.cost
+    given = dict.fromkeys(rung.pretrained for rung in (old, new) if rung.pretrained)
+    without = f" (without the {' and '.join(given)})" if given else ""
     if abs(times - 1) <= ALIKE:
-        return ", in the same training time"
+        return f", in the same training time{without}"
     if times >= TELLING or times <= 1 / TELLING:
-        return f", for {numbers.seconds(new.cost)} of training instead of {numbers.seconds(old.cost)}"
-    return f", for {short(times)} × its training time"
+        return f", for {numbers.seconds(new.cost)} of training instead of {numbers.seconds(old.cost)}{without}"
+    return f", for {short(times)} × its training time{without}"
 
 
 def short(value: float) -> str:

@@ -1,9 +1,9 @@
 """BERT: a Transformer encoder trained on masked words (Devlin et al. 2019, sections 3 and 3.1).
 
     x⁰ = LN(E w + P + S)                                  word, position, segment
-    xⁿ = layer(xⁿ⁻¹)                                      post-norm, exact GELU (`nn.transformer_layers`)
+    xⁿ = layer(xⁿ⁻¹)                                      exact GELU (`nn.transformer_layers`); norm: post or pre
     masked word    P(w | rest) = softmax(E LN(GELU(W_m x + b_m)) + b)      only at the masked positions
-    next sentence  P(follows)  = softmax(W_n tanh(W_p x_<cls> + b_p) + b_n)
+    next sentence  P(follows)  = softmax(W_n tanh(W_p x_<cls> + b_p) + b_n)      not with `next_sentence: false`
     L = mean over masked positions − log P(w | rest)  +  mean over rows − log P(follows)
 
 With `norm: pre` (Xiong et al. 2020), x⁰ = E w + P + S, each sublayer reads LN(x), and heads read LN(xᴺ). As in GPT-2,
