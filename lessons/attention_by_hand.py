@@ -156,7 +156,8 @@ assert torch.allclose(leaky[0], torch.tensor([0.5761, 0.2119, 0.2119]), atol=1e-
 # ## Without positions there is no order
 #
 # Shuffle the words, and the outputs are shuffled in the same way; nothing else changes. Attention sees a *set* of
-# words. Their positions must be added to X. Sinusoids (Vaswani et al. 2017) do this with waves of decreasing frequency.
+# words. Their positions must be added to X (a causal mask shows some order by itself: claim `gpt_ablations`).
+# Sinusoids (Vaswani et al. 2017) do this with waves of decreasing frequency.
 
 # %%
 turned = torch.tensor([2, 0, 1])

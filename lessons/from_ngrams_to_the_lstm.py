@@ -417,4 +417,4 @@ assert clauses < 0.2 * len(train)
 #    sum to 1.
 #
 # **If a student asks** about the *vanishing gradient*: the gradient passes the same tanh and U at each step backwards,
-# so it fades like the state; along the cell only f multiplies it. The claim `gradient_flow` measures both.
+# so it fades like the state; along the cell only f multiplies it (claim `gradient_flow`, with f = 1 and with less).

@@ -305,7 +305,7 @@ assert frozen > mean["fresh weights"][1], "frozen pre-trained features beat a tr
 # **Three questions.**
 #
 # 1. *Why does nobody have to label anything for pre-training?* The hidden word is the label, and the text contains it.
-# 2. *Why do the curves meet at the right?* With enough labels the network can learn from them what pre-training had
-#    given it.
+# 2. *Why do the curves come closer at the right?* With enough labels the network can learn from them what
+#    pre-training had given it.
 # 3. *May the sentences that are labelled later occur in the pre-training text? And those of the test?* The first is
 #    fine: their labels were not seen. The test text was held out here, so that nothing about it can be known by heart.

@@ -323,12 +323,12 @@ def test_a_step_of_history_goes_from_the_best_of_an_approach_to_the_best_of_the_
     slower = dated(rung("bert", 0.81, 3.0), 2019, "Transformer")
     assert steps(bag, slower).endswith("so these figures do not show that the step pays.")
     assert steps(dated(rung("a", 0.8, None), 2001), dated(rung("b", 0.9, None), 2002)).endswith("80.0 % ± 2.0 %).")
-    given = dated(rung("tuned", 0.95, 90.0, given="pre-training: RoBERTa"), 2018, "Transformer")
-    assert steps(net, given).endswith("for 1.5 × its training time (without the pre-training).")
-    assert steps(given, dated(rung("rnn", 0.85, 180.0), 2020, "recurrent")).endswith(
+    tuned = dated(rung("tuned", 0.95, 90.0, given="pre-training: RoBERTa"), 2018, "Transformer")
+    assert steps(net, tuned).endswith("for 1.5 × its training time (without the pre-training).")
+    assert steps(tuned, dated(rung("rnn", 0.85, 180.0), 2020, "recurrent")).endswith(
         "for 2.0 × its training time (without the pre-training), which is also given pre-training."
     )
-    assert of(net, given).sentences[1].startswith("It took 1 min 30 s without the pre-training, 1.5 times as long")
+    assert of(net, tuned).sentences[1].startswith("It took 1 min 30 s without the pre-training, 1.5 times as long")
     assert steps(net) == "net is the only rung that was measured: there is no step to compare."
 
 

@@ -76,14 +76,14 @@ def test_golden_rows() -> None:
 def test_the_ladder_has_their_scores_by_beam_search() -> None:
     captioner, recogniser = rungs()
     tables = {table.family: table for table in ladder_rows(report_of(captioner=[captioner], transcriber=[recogniser]))}
-    shown = {
+    by_family = {
         name: dict(zip([column.title for column in table.columns], [cell.text for cell in row.cells], strict=True))
         for name, table in tables.items()
         for row in table.rows
     }
     scores = {"right": "96.2 %", "facts": "99.2 %", "BLEU": "98.0", "parameters": "470 k", "time": "1 min 05 s"}
-    assert shown["captioner"] == scores
-    assert shown["transcriber"] == {"CER": "13.9 %", "WER": "57.8 %", "exact": "6.0 %", "parameters": "43 k"}
+    assert by_family["captioner"] == scores
+    assert by_family["transcriber"] == {"CER": "13.9 %", "WER": "57.8 %", "exact": "6.0 %", "parameters": "43 k"}
 
 
 def test_spikes_bear_their_letters() -> None:

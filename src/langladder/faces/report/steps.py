@@ -107,8 +107,8 @@ def _cost(old: Judged, new: Judged) -> str:
     if not old.cost or not new.cost:
         return ""
     times = new.cost / old.cost
-    given = dict.fromkeys(rung.pretrained for rung in (old, new) if rung.pretrained)
-    without = f" (without the {' and '.join(given)})" if given else ""
+    apart = dict.fromkeys(rung.pretrained for rung in (old, new) if rung.pretrained)
+    without = f" (without the {' and '.join(apart)})" if apart else ""
     if abs(times - 1) <= ALIKE:
         return f", in the same training time{without}"
     if times >= TELLING or times <= 1 / TELLING:
