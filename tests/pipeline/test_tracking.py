@@ -205,10 +205,11 @@ def child(checkout: Path) -> Any:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """As in a terminal: what a shell starts in the background passes over Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """As in a terminal: what a shell starts in the background passes over Ctrl-C, and under `nohup` over SIGHUP."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler), signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGINT, before)
+    for signum, handler in zip((signal.SIGINT, signal.SIGHUP), before, strict=True):
+        signal.signal(signum, handler)
 
 
 @pytest.mark.usefixtures("interruptible")
